@@ -12,6 +12,7 @@ import { graph } from "./graph.ts";
 import { history } from "./history.ts";
 import { logs } from "./logs.ts";
 import { outputs } from "./outputs.ts";
+import { preview } from "./preview.ts";
 import { reconcile } from "./reconcile.ts";
 import { shell } from "./shell.ts";
 import { show } from "./show.ts";
@@ -33,6 +34,7 @@ export const commands: readonly Command[] = [
   history,
   show,
   diff,
+  preview,
   outputs,
   tree,
   graph,

@@ -1,3 +1,4 @@
+import { formatFeedLine } from "@pko/records";
 import { describe, expect, test } from "bun:test";
 
 import { LogFormatter } from "./log-lines.ts";
@@ -34,6 +35,21 @@ describe("the log of a pod", () => {
       "[T run started operation=up]\n {not json\nOutputs:\n[T run finished outcome=succeeded]\n",
     );
     expect(formatter.isEnded).toBe(true);
+  });
+
+  test("events of runs are not shown, except with --raw", () => {
+    const event = formatFeedLine("1", { seq: 1, time: "T", event: { kind: "step", name: "up" } });
+    const lines = `${event}\nUpdating (dev):\n`;
+    expect(new LogFormatter({ raw: false }).format(lines)).toBe("Updating (dev):\n");
+    expect(new LogFormatter({ raw: true }).format(lines)).toBe(lines);
+  });
+
+  test("a run whose beginning was rotated away starts with its first event", () => {
+    const event = formatFeedLine("2", { seq: 9, time: "T", event: { kind: "step", name: "up" } });
+    const formatter = new LogFormatter({ raw: false, run: "2" });
+    expect(formatter.format(`of another run\n${event}\nOutputs:\n${finished("2")}\n`)).toBe(
+      "Outputs:\n[T run finished outcome=succeeded]\n",
+    );
   });
 
   test("pieces that end in the middle of a line", () => {

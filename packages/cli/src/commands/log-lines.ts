@@ -1,4 +1,7 @@
-/** The lines of a workspace pod's log: output of Pulumi, and messages of the agent, which start with a brace. Pure. */
+/**
+ * The lines of a workspace pod's log: output of Pulumi, and messages of the agent and events of runs, which start with a
+ * brace. Events are not shown: they repeat what Pulumi prints. Pure.
+ */
 import { printable } from "../output/wrap.ts";
 
 interface Options {
@@ -39,13 +42,25 @@ export class LogFormatter {
 
   #formatLine(line: string): string {
     if (this.#isEnded) return "";
+    const { raw } = this.#options;
     const message = agentMessage(line);
-    const { run, raw } = this.#options;
-    if (run !== undefined && message?.run === run && message.message === "run started") this.#isInRun = true;
-    const isShown = this.#isInRun;
-    if (run !== undefined && message?.run === run && message.message === "run finished") this.#isEnded = true;
+    const isEvent = message?.feed !== undefined;
+    this.#enter(message);
+    const isShown = this.#isInRun && (raw || !isEvent);
+    if (this.#isOfRun(message) && message?.message === "run finished") this.#isEnded = true;
     if (!isShown) return "";
     return `${raw ? line : message ? agentText(message) : printable(line)}\n`;
+  }
+
+  /** Log rotation may have removed the beginning of the run: then it starts with an event. */
+  #enter(message: AgentMessage | undefined): void {
+    const isStart = message?.message === "run started" || message?.feed !== undefined;
+    if (isStart && this.#isOfRun(message)) this.#isInRun = true;
+  }
+
+  #isOfRun(message: AgentMessage | undefined): boolean {
+    const { run } = this.#options;
+    return run !== undefined && message?.run === run;
   }
 }
 
@@ -54,6 +69,8 @@ interface AgentMessage {
   readonly level?: string;
   readonly message?: string;
   readonly run?: string;
+  /** Of an event: the version of its format. */
+  readonly feed?: unknown;
   readonly [field: string]: unknown;
 }
 

@@ -7,6 +7,8 @@ import type { Context } from "../context.ts";
 import { notFound } from "../errors.ts";
 import { stacks, updates } from "../kinds.ts";
 import { printable } from "../output/wrap.ts";
+import { contentOf, findRecord } from "../runs/records.ts";
+import { seenValue } from "../visibility.ts";
 import { LogFormatter } from "./log-lines.ts";
 import { updatesOf } from "./history.ts";
 
@@ -14,7 +16,7 @@ export const logs: Command = {
   name: "logs",
   summary: "Print the log of a Stack's workspace, or of one update",
   details:
-    "If the pod no longer exists, prints what the Update has kept: the beginning and the end of a long output. Messages of the agent are shown in brackets; --raw prints every line as it is.",
+    "If the pod no longer exists, prints what the Update has kept: the beginning and the end of a long output. Messages of the agent are shown in brackets, and events of runs are left out (see watch); --raw prints every line as it is.",
   group: "See",
   args: [
     { name: "stack-or-update", description: "The name of a Stack or an Update.", required: true, completion: "stack" },
@@ -73,16 +75,38 @@ async function printPodLog(context: Context, input: Input, target: Target): Prom
   return !isEmpty || (target.kind === "stack" && follow);
 }
 
+/** The output that the Update has kept; of a run that succeeded, the events of its record. */
 async function printKept(context: Context, target: Target): Promise<void> {
   const { io } = context;
-  const [update] = target.kind === "update" ? [target.update] : await updatesOf(context, target.workspace);
-  const text =
-    update?.status?.stdout?.text ??
-    (target.kind === "stack" ? target.stack.status?.lastUpdate?.stdout?.text : undefined);
+  const { name, text: kept } = await lastOutput(context, target);
+  const text = kept ?? (name === undefined ? undefined : await recordedText(context, name));
   if (text === undefined) {
-    throw notFound("No log is available.", "The workspace has no pod, and no Update has kept its output.");
+    const fix = "The workspace has no pod, and neither an Update nor a record has its output.";
+    throw notFound("No log is available.", fix);
   }
-  const name = update?.metadata.name ?? "the last update";
-  io.err(`The workspace has no pod; this is what ${name} has kept.\n`);
+  io.err(`The workspace has no pod; this is what ${name ?? "the last update"} has kept.\n`);
   io.out(printable(text.endsWith("\n") ? text : `${text}\n`));
+}
+
+interface LastOutput {
+  readonly name: string | undefined;
+  readonly text: string | undefined;
+}
+
+async function lastOutput(context: Context, target: Target): Promise<LastOutput> {
+  if (target.kind === "update") return outputOf(target.update);
+  const [newest] = await updatesOf(context, target.workspace);
+  const { name, stdout } = target.stack.status?.lastUpdate ?? {};
+  const own = newest ? outputOf(newest) : { name, text: undefined };
+  return { name: own.name, text: own.text ?? stdout?.text };
+}
+
+const outputOf = ({ metadata, status }: Update): LastOutput => ({ name: metadata.name, text: status?.stdout?.text });
+
+async function recordedText(context: Context, updateName: string): Promise<string | undefined> {
+  const record = seenValue(await findRecord(context, updateName));
+  const content = record && (await contentOf(record));
+  if (!content) return undefined;
+  const { eventLine } = await import("../watch/event-lines.ts");
+  return content.events.flatMap((event) => eventLine(event) ?? []).join("\n");
 }

@@ -5,7 +5,7 @@ import type { Text, Tone } from "../output/blocks.ts";
 import { plainText } from "../output/blocks.ts";
 import type { Paint } from "../output/style.ts";
 import { duration } from "../output/time.ts";
-import { printable, width } from "../output/wrap.ts";
+import { printable, width, wrap } from "../output/wrap.ts";
 import { diagnosticText, opText, took } from "../runs/resource-blocks.ts";
 import { isChange } from "../runs/run-log.ts";
 import { summarizeUpdate } from "../stacks/summary.ts";
@@ -31,7 +31,7 @@ type Line = readonly Text[];
 
 export function frame(watched: Watched, canvas: Canvas): string[] {
   const head: Line[] = [titleOf(watched, canvas.now), progressOf(watched, canvas.width)];
-  const notes = notesOf(watched);
+  const notes = notesOf(watched, canvas.width);
   const diagnostics = watched.log.diagnostics.filter(({ severity }) => severity !== "info").slice(-maxDiagnostics);
   const messages = diagnostics.map((each): Line => ["  ", diagnosticText(each)]);
   const room = Math.max(1, canvas.height - 1 - head.length - notes.length - messages.length);
@@ -75,10 +75,17 @@ export function percentOf({ update, log, expected }: Watched): number | undefine
 
 function countsText({ log, update }: Watched): string {
   const { resources } = log;
-  if (resources.length === 0) return progressText(update.status?.progress) ?? "no resource yet";
+  if (resources.length === 0) return reportedCounts(update) ?? "no resource yet";
   const count = (state: RunResource["state"]): number => resources.filter((each) => each.state === state).length;
   const parts = [`${count("done")} done`, `${count("running")} running`];
   return [...parts, ...(count("failed") > 0 ? [`${count("failed")} failed`] : [])].join(", ");
+}
+
+/** Without the percentage, which the bar shows. */
+function reportedCounts({ status }: Watched["update"]): string | undefined {
+  if (!status?.progress) return undefined;
+  const { percent: _, ...rest } = status.progress;
+  return progressText(rest);
 }
 
 const order: Readonly<Record<RunResource["state"], number>> = { failed: 0, running: 1, done: 2 };
@@ -103,16 +110,16 @@ const marks: Readonly<Record<RunResource["state"], readonly [string, Tone]>> = {
 function resourceLine(resource: RunResource & { readonly startedAt?: string }, now: number): Line {
   const [mark, tone] = marks[resource.state];
   const { durationMs, startedAt, state, type, name } = resource;
-  const spent = state === "running" && startedAt !== undefined ? now - Date.parse(startedAt) : durationMs;
+  const spent = state === "running" && startedAt !== undefined ? Math.max(0, now - Date.parse(startedAt)) : durationMs;
   return ["  ", { text: mark, tone }, ` ${type} ${name}  `, opText(resource), `  ${took(spent)}`];
 }
 
-function notesOf({ hidden, log }: Watched): Line[] {
+/** Wrapped, because a missing permission must be readable. */
+function notesOf({ hidden, log }: Watched, columns: number): Line[] {
   const missing = missingEvents(log);
-  return [
-    ...(missing > 0 ? [[{ text: gapText(missing), tone: "warning" } as const]] : []),
-    ...hidden.map((each): Line => [{ text: `${hiddenText(each)} Showing the Update's progress.`, tone: "warning" }]),
-  ];
+  const notes = hidden.map((each) => `${hiddenText(each)} This is the progress that the Update reports.`);
+  const texts = missing > 0 ? [gapText(missing), ...notes] : notes;
+  return texts.flatMap((text) => wrap(text, columns).map((line): Line => [{ text: line, tone: "warning" }]));
 }
 
 export const missingEvents = ({ gaps }: Pick<Watched["log"], "gaps">): number =>

@@ -5,6 +5,7 @@ import type { Lease } from "kubernetes-types/coordination/v1";
 
 import type { Context } from "../context.ts";
 import { stacks, updates, workspaces } from "../kinds.ts";
+import { contentOf, findRecord } from "../runs/records.ts";
 import { byCreation } from "../stacks/summary.ts";
 import { hiddenIn, look, seenValue, type Hidden, type Seen } from "../visibility.ts";
 import type { OperatorFacts, StackFacts } from "./facts.ts";
@@ -74,10 +75,11 @@ export async function gatherFacts(context: Context, name: string, around: Surrou
   if (!stack) return { ...base, updates: [], dependencies: new Map() };
   const workspaceName = workspaceNameOf(name);
   const labelSelector = `${stackNameLabel}=${name}`;
-  const [workspace, pod, own, dependencies] = await Promise.all([
+  const [workspace, pod, own, failures, dependencies] = await Promise.all([
     look("the Workspace", client.get(workspaces, { namespace, name: workspaceName })),
     look("the workspace pod", client.get(builtin.pods, { namespace, name: podNameOf(workspaceName) })),
     look("the Updates", client.list(updates, { namespace, labelSelector })),
+    recordedFailures(context, stack),
     readDependencies(context, stack),
   ]);
   const [seenWorkspace, seenPod] = [seenValue(workspace), seenValue(pod)];
@@ -87,9 +89,21 @@ export async function gatherFacts(context: Context, name: string, around: Surrou
     ...(seenWorkspace && { workspace: seenWorkspace }),
     ...(seenPod && { pod: seenPod }),
     updates: seenValue(own)?.items.toSorted(byCreation) ?? [],
+    ...(failures.length > 0 && { failures }),
     dependencies,
     hidden: [...around.hidden, ...hiddenIn(workspace, pod, own)],
   };
+}
+
+/** Empty if the last update succeeded, or has no record that the user may read: its message explains enough. */
+async function recordedFailures(context: Context, { status }: Stack): Promise<string[]> {
+  const { name, state } = status?.lastUpdate ?? {};
+  if (name === undefined || state !== "failed") return [];
+  const record = seenValue(await findRecord(context, name));
+  const content = record && (await contentOf(record));
+  if (!content) return [];
+  const { failuresIn } = await import("../runs/failures.ts");
+  return failuresIn(content.events);
 }
 
 async function readDependencies({ client, namespace }: Context, stack: Stack): Promise<Map<string, Stack | undefined>> {

@@ -6,6 +6,8 @@ import type { ApiObject } from "@pko/kube";
 import type { Lease } from "kubernetes-types/coordination/v1";
 
 import { ago, aStack, notReady, now, ready } from "../../testing/objects.ts";
+import { failuresIn } from "../../runs/failures.ts";
+import { orderEvents, subnetError } from "../../testing/runs.ts";
 import { causeCodes } from "../cause.ts";
 import { explainStack } from "../explain.ts";
 import type { StackFacts } from "../facts.ts";
@@ -104,4 +106,13 @@ describe("other Stacks", () => {
 test("every code is documented", async () => {
   const page = await Bun.file(new URL("../../../../../docs/cli.md", import.meta.url)).text();
   expect(causeCodes.filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
+});
+
+test("the record of a failed update names the resources that failed", () => {
+  const lastUpdate = { name: "web-1", type: "up", state: "failed", failure: "programError", message: "1 error" };
+  const stack = aStack("web", { conditions: notReady("Stalled", "UpdateFailed", "failed"), lastUpdate });
+  const failures = failuresIn(orderEvents);
+  expect(failures).toEqual([`create aws:ec2/subnet:Subnet a: ${subnetError}`]);
+  const { cause } = explainFacts(facts({ stack, failures }));
+  expect(cause.message).toBe(`1 error\n\nResources that failed:\n${failures.join("")}`);
 });

@@ -62,10 +62,15 @@ export const updateFailed: Rule = (facts) => {
   const exhausted = conditionWith(facts, "RetriesExhausted") ? ["It is not retried."] : [];
   return decide(code, {
     summary: `${summaries.failed(facts, last.type ?? "update")}${why && `, ${why}`}.`,
-    message: last.message ?? messageIn(facts),
+    message: withFailures(last.message ?? messageIn(facts), facts),
     next: [...fixes[code], ...exhausted, next.reconcile(facts), ...retryOf(facts)],
   });
 };
+
+/** The record names the resources; the message has only the text of the error. */
+function withFailures(message: string, { failures = [] }: StackFacts): string {
+  return failures.length === 0 ? message : [message, "", "Resources that failed:", ...failures].join("\n");
+}
 
 export const updateRunning: Rule = (facts) => {
   const current = facts.stack?.status?.currentUpdate?.name;
