@@ -98,5 +98,5 @@ test("the recording of why", () => {
     { output: prompt("why website"), seconds: 1 },
     { output: shown(blocks), seconds: 6 },
   ];
-  expectPicture("why.svg", recording(shots, { columns: 80, rows: 10 }));
+  expectPicture("why.svg", recording(shots, { columns: 80, rows: 11 }));
 });

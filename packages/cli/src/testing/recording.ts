@@ -40,7 +40,7 @@ export function recording(shots: readonly Shot[], { columns, rows }: Size): stri
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">`,
     `<rect width="100%" height="100%" rx="8" fill="#0d1117"/>`,
-    `<g font-family="ui-monospace,Menlo,Consolas,monospace" font-size="14" fill="#e6edf3" xml:space="preserve">`,
+    `<g font-family="ui-monospace,Menlo,Consolas,monospace" font-size="14" fill="#e6edf3" style="white-space:pre">`,
     ...groups,
     "</g></svg>",
     "",
