@@ -15,24 +15,24 @@ import {
 import { builtin, resource } from "@pko/kube";
 import { waitFor } from "@pko/testkit";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { Value } from "typebox/value";
 
-import { documentSchemas } from "../../../packages/cli/src/documents.ts";
 import { stacks } from "../api/install.ts";
-import { ago, ahead, CliStage, condition, ready, reconciling, stalled, testTimeoutMs, type Rule } from "./harness.ts";
+import {
+  ago,
+  ahead,
+  CliStage,
+  condition,
+  parseDocument,
+  ready,
+  reconciling,
+  stalled,
+  testTimeoutMs,
+  type Rule,
+} from "./harness.ts";
 
 setDefaultTimeout(testTimeoutMs);
 
 const approvals = resource<Approval>(approvalKind);
-
-/** Checks a document of -o json against the published schema. */
-function parseDocument(out: string): Record<string, unknown> {
-  const document = JSON.parse(out) as Record<string, unknown>;
-  const schema = documentSchemas.find(({ properties }) => properties.kind.const === document["kind"]);
-  if (!schema) throw new Error(`there is no schema for ${String(document["kind"])}`);
-  expect(Value.Errors(schema, document)).toEqual([]);
-  return document;
-}
 
 const approval = (state: "Pending" | "Approved", expiresAt = ahead(3600)) => ({
   state,
@@ -267,6 +267,7 @@ test("graph draws prerequisites and outputs", async () => {
   expect(out).toContain("-->|url|");
   expect(out).toContain('"cache<br/>Missing"');
   expect((await stage.cli(["graph", "-o", "dot"])).out).toContain("digraph stacks {");
+  expect((await stage.cli(["graph", "-o", "svg"])).out).toStartWith("<svg ");
   parseDocument((await stage.cli(["graph", "-o", "json"])).out);
 });
 
@@ -387,7 +388,7 @@ test("completion knows commands, options and the names of Stacks", async () => {
   };
   expect(await complete("his")).toEqual(["history\tList the updates of a Stack, the newest first", ":4"]);
   expect(await complete("get", "-n", stage.namespace, "we")).toEqual(["web", "website", ":4"]);
-  expect(await complete("graph", "-o", "")).toEqual(["text", "json", "yaml", "mermaid", "dot", ":4"]);
+  expect(await complete("graph", "-o", "")).toEqual(["text", "json", "yaml", "mermaid", "dot", "svg", ":4"]);
   expect(await complete("get", "--context", "")).toEqual(["testkit", ":4"]);
 });
 

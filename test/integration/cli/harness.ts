@@ -11,14 +11,24 @@ import {
   type StackSpec,
   type StackStatus,
   type Update,
+  type UpdateRecord,
+  type UpdateRecordContent,
+  updateRecordKind,
   type WorkspaceReason,
 } from "@pko/api";
 import { builtin, resource, timestamp, type Client, type KubeObject } from "@pko/kube";
 import { kubeconfigText, testNamespace, type ApiServer, type TestNamespace } from "@pko/testkit";
 
+import { expect } from "bun:test";
+import { Value } from "typebox/value";
+
+import { aRecord } from "../../../packages/cli/src/testing/runs.ts";
+import { documentSchemas } from "../../../packages/cli/src/documents.ts";
 import { apiServerWithApi, pathTo, stacks, updates, workspaces } from "../api/install.ts";
 
 export { testTimeoutMs } from "../api/install.ts";
+
+const records = resource<UpdateRecord>(updateRecordKind);
 
 const main = pathTo("../../../packages/cli/src/main.ts");
 
@@ -154,6 +164,13 @@ export class CliStage implements AsyncDisposable {
     return created;
   }
 
+  /** The record of a run, with the labels that the operator copies from its Update. */
+  async record(name: string, stack: string, record: Partial<UpdateRecordContent>): Promise<void> {
+    const object = await aRecord({ name, stack, record: { startTime: ago(120), endTime: ago(60), ...record } });
+    const metadata = { ...object.metadata, namespace: this.namespace };
+    await this.client.create(records, { ...object, metadata });
+  }
+
   /** The pod of a Stack's workspace. There is no kubelet, so the test sets its status. */
   async pod(stack: string, status: object): Promise<void> {
     const { apiVersion, kind } = builtin.pods;
@@ -168,6 +185,15 @@ export class CliStage implements AsyncDisposable {
     await this.#place.remove();
     await rm(this.#folder, { recursive: true, force: true });
   }
+}
+
+/** Checks a document of -o json against the published schema. */
+export function parseDocument(out: string): Record<string, unknown> {
+  const document = JSON.parse(out) as Record<string, unknown>;
+  const schema = documentSchemas.find(({ properties }) => properties.kind.const === document["kind"]);
+  if (!schema) throw new Error(`there is no schema for ${String(document["kind"])}`);
+  expect(Value.Errors(schema, document)).toEqual([]);
+  return document;
 }
 
 export const ago = (seconds: number): string => timestamp(Date.now() - seconds * 1000);

@@ -40,7 +40,7 @@ export function recording(shots: readonly Shot[], { columns, rows }: Size): stri
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">`,
     `<rect width="100%" height="100%" rx="8" fill="#0d1117"/>`,
-    `<g font-family="ui-monospace,Menlo,Consolas,monospace" font-size="14" fill="#e6edf3" style="white-space:pre">`,
+    `<g font-family="ui-monospace,Menlo,Consolas,monospace" font-size="14" fill="#e6edf3">`,
     ...groups,
     "</g></svg>",
     "",
@@ -65,7 +65,10 @@ function group(lines: readonly (readonly Cell[])[], { from, to, isLast }: Part, 
   return `<g visibility="${isLast ? "visible" : "hidden"}"><animate attributeName="visibility" calcMode="discrete" dur="${seconds}s" repeatCount="indefinite" keyTimes="${values}" values="${states}"/>${texts.join("")}</g>`;
 }
 
+/** Viewers collapse spaces, and do not agree on how to prevent it. */
+const keepSpaces = (text: string): string => escaped(text).replaceAll(" ", "\u00A0");
+
 function span({ text, codes }: Cell): string {
   const style = codes.map((code) => colors[code] ?? "").filter(Boolean);
-  return style.length === 0 ? escaped(text) : `<tspan ${style.join(" ")}>${escaped(text)}</tspan>`;
+  return style.length === 0 ? keepSpaces(text) : `<tspan ${style.join(" ")}>${keepSpaces(text)}</tspan>`;
 }
