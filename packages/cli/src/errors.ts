@@ -1,5 +1,12 @@
 /** What a failed command shows: what happened, why, and what to do. And its exit code. */
-import { ApiError, ConnectionError, isUnauthorized, missingPermission, type MissingPermission } from "@pko/kube";
+import {
+  ApiError,
+  ConnectionError,
+  isUnauthorized,
+  missingPermission,
+  permittedResource,
+  type MissingPermission,
+} from "@pko/kube";
 
 /** Documented in docs/cli.md. */
 export const exitCodes = {
@@ -77,7 +84,7 @@ function unreachable({ code }: ConnectionError, server: string): CliError {
 function forbidden(missing: MissingPermission, { explanation }: ApiError): CliError {
   const [, user = "you"] = /^.*?User "([^"]+)"/.exec(explanation) ?? [];
   const { verb, namespace } = missing;
-  const resource = resourceName(missing);
+  const resource = permittedResource(missing);
   const where = namespace === undefined ? "in the whole cluster" : `in namespace ${namespace}`;
   const flag = namespace === undefined ? "--all-namespaces" : `--namespace ${namespace}`;
   return new CliError(`Permission denied: ${user} may not ${verb} ${resource} ${where}.`, {
@@ -86,14 +93,4 @@ function forbidden(missing: MissingPermission, { explanation }: ApiError): CliEr
   });
 }
 
-/** As `kubectl auth can-i` accepts it. */
-export function resourceName({ resource, apiGroup }: Pick<MissingPermission, "resource" | "apiGroup">): string {
-  const [plural = "", subresource] = resource.split("/");
-  const name = apiGroup === "" ? plural : `${plural}.${apiGroup}`;
-  return subresource === undefined ? name : `${name}/${subresource}`;
-}
-
-export const permissionText = (missing: MissingPermission): string => {
-  const where = missing.namespace === undefined ? "in the whole cluster" : `in namespace ${missing.namespace}`;
-  return `${missing.verb} ${resourceName(missing)} ${where}`;
-};
+export { permissionText } from "@pko/kube";

@@ -1,1 +1,3 @@
-export {};
+export type { SignIn } from "./callers.ts";
+export { startConsole, type Console, type ConsoleOptions } from "./console.ts";
+export { runConsole } from "./run.ts";

@@ -79,7 +79,7 @@ export type Change = "ADDED" | "MODIFIED" | "DELETED";
 
 /** The data of an event of the stream, as JSON. `id` is the subscription's. */
 export type StreamMessage =
-  /** Without `metadata.managedFields`. */
+  /** Without `metadata.managedFields`. The version is empty until `synced`: an initial list cannot be resumed. */
   | {
       readonly id: string;
       readonly type: "object";
@@ -89,7 +89,7 @@ export type StreamMessage =
     }
   /** The initial list is complete; later also how far the watch is, if nothing has changed for a while. */
   | { readonly id: string; readonly type: "synced"; readonly resourceVersion: string }
-  /** 410 Gone: forget all objects, they are sent again. */
+  /** All objects are sent again, until `synced`: at the start without a version, and after 410 Gone. */
   | { readonly id: string; readonly type: "reset" }
   /** A line of a pod's log. */
   | { readonly id: string; readonly type: "line"; readonly text: string }
@@ -103,6 +103,10 @@ export type StreamMessage =
 export const limits = {
   bodyBytes: 64 * 1024,
   streamsPerSession: 4,
+  /** Of all sessions together. */
+  streams: 500,
+  requestsPerSecond: 20,
+  requestBurst: 200,
   subscriptionsPerStream: 32,
   heartbeatSeconds: 15,
   pageSize: 500,

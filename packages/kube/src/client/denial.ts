@@ -21,3 +21,16 @@ export function missingPermission(error: unknown): MissingPermission | undefined
   if (verb === undefined || resource === undefined) return undefined;
   return { verb, resource, apiGroup, ...(namespace !== undefined && { namespace }) };
 }
+
+/** As `kubectl auth can-i` accepts it. */
+export function permittedResource({ resource, apiGroup }: Pick<MissingPermission, "resource" | "apiGroup">): string {
+  const [plural = "", subresource] = resource.split("/");
+  const name = apiGroup === "" ? plural : `${plural}.${apiGroup}`;
+  return subresource === undefined ? name : `${name}/${subresource}`;
+}
+
+/** For people: `get pods/log in namespace a`. */
+export const permissionText = (missing: MissingPermission): string => {
+  const where = missing.namespace === undefined ? "in the whole cluster" : `in namespace ${missing.namespace}`;
+  return `${missing.verb} ${permittedResource(missing)} ${where}`;
+};

@@ -6,7 +6,7 @@ import { acceptedType, collectionPath, type Query } from "./requests/paths.ts";
 import { send, type RequestSettings } from "./requests/request.ts";
 import type { KubeObject, Resource } from "../resource.ts";
 
-const defaultPageSize = 500;
+export const defaultPageSize = 500;
 
 /** All pages of one snapshot. If the snapshot expires on the way, everything is read again in a single page. */
 export async function listAll<T extends KubeObject>(
@@ -33,14 +33,14 @@ export async function listAll<T extends KubeObject>(
   return { resourceVersion: page.resourceVersion, items };
 }
 
-interface Page<T> {
+export interface Page<T> {
   readonly resourceVersion: string;
   readonly items: readonly T[];
   /** The continue token of the next page, if there is one. */
   readonly next: string | undefined;
 }
 
-async function readPage<T extends KubeObject>(
+export async function readPage<T extends KubeObject>(
   settings: RequestSettings,
   resource: Resource<T>,
   request: { readonly options: ListOptions<T>; readonly page: Query },

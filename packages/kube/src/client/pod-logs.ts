@@ -15,6 +15,10 @@ export interface PodLogOptions extends CallOptions {
   readonly previous?: boolean;
   /** Only what was written since then, in RFC 3339. */
   readonly sinceTime?: string;
+  /** Only what was written in the last seconds. */
+  readonly sinceSeconds?: number;
+  /** Begin each line with the time at which it was written, in RFC 3339 with nanoseconds, and a space. */
+  readonly timestamps?: boolean;
   readonly tailLines?: number;
 }
 
@@ -23,11 +27,11 @@ export async function* podLogs(
   ref: ObjectRef,
   options: PodLogOptions = {},
 ): AsyncGenerator<string> {
-  const { container, follow, previous, sinceTime, tailLines } = options;
+  const { container, follow, previous, sinceTime, sinceSeconds, timestamps, tailLines } = options;
   const call: Call = {
     method: "GET",
     path: objectPath(builtin.pods, ref, "log"),
-    query: { container, follow, previous, sinceTime, tailLines },
+    query: { container, follow, previous, sinceTime, sinceSeconds, timestamps, tailLines },
     accept: "*/*",
     repeatable: true,
     options,

@@ -1,0 +1,180 @@
+/** Who sends a request: the credentials for the API server, and what the caller has used of its limits. */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+
+import {
+  staticCredentials,
+  tokenBucket,
+  type Clock,
+  type Credentials,
+  type TlsSettings,
+  type TokenBucket,
+} from "@pko/kube";
+
+import { limits, type SignInMode } from "../shared/contract.ts";
+
+/** How users sign in. */
+export type SignIn =
+  /** Everyone who opens the address with its token is the user of the kubeconfig. */
+  | { readonly mode: "kubeconfig"; readonly credentials: Credentials; readonly context?: string }
+  /** Every user has a token of their own. The console has no credentials. */
+  | { readonly mode: "cluster"; readonly server: string; readonly ca?: () => Promise<string> };
+
+export interface Caller {
+  readonly mode: SignInMode;
+  readonly credentials: Credentials;
+  /** The cookie's value; absent if a proxy sends the token with each request. */
+  readonly session?: string;
+  readonly usage: Usage;
+}
+
+/** What one session, or one token of a proxy, has used. */
+export interface Usage {
+  readonly requests: TokenBucket;
+  readonly streams: Set<AbortController>;
+}
+
+interface Session {
+  readonly credentials: Credentials;
+  readonly startedAt: number;
+  readonly usage: Usage;
+}
+
+const sessionLifetimeMs = 12 * 3600_000;
+const maxSessions = 1000;
+const cookieName = "pulumi-console";
+const secureCookieName = `__Host-${cookieName}`;
+
+/** A token that can be a header of a request, and nothing else. */
+export const isToken = (text: string): boolean => /^[\w\-.~+/=:|!@$%^&*#]{1,8192}$/.test(text);
+
+export class Callers {
+  readonly #sessions = new Map<string, Session>();
+  /** By the hash of a proxy's token. */
+  readonly #usages = new Map<string, Usage>();
+  readonly #signIn: SignIn;
+  readonly #clock: Clock;
+  #urlToken: string | undefined;
+
+  constructor(signIn: SignIn, clock: Clock) {
+    this.#signIn = signIn;
+    this.#clock = clock;
+    if (signIn.mode === "kubeconfig") this.#urlToken = randomId();
+  }
+
+  /** For the address that opens the console; it is valid once. */
+  get urlToken(): string | undefined {
+    return this.#urlToken;
+  }
+
+  get defaultMode(): SignInMode {
+    return this.#signIn.mode === "kubeconfig" ? "kubeconfig" : "token";
+  }
+
+  get streamCount(): number {
+    const all = [...this.#sessions.values()].map(({ usage }) => usage).concat(...this.#usages.values());
+    return all.reduce((sum, { streams }) => sum + streams.size, 0);
+  }
+
+  /** Undefined if the request has no valid credentials. */
+  identify(headers: Headers): Caller | undefined {
+    const token = this.#signIn.mode === "cluster" ? bearerToken(headers) : undefined;
+    if (token !== undefined) return this.#proxied(token);
+    const id = sessionCookie(headers);
+    const session = id === undefined ? undefined : this.#sessions.get(id);
+    if (id === undefined || !session) return undefined;
+    if (this.#isExpired(session)) {
+      this.end(id);
+      return undefined;
+    }
+    return { mode: this.defaultMode, credentials: session.credentials, session: id, usage: session.usage };
+  }
+
+  #isExpired({ startedAt }: Session): boolean {
+    return this.#signIn.mode === "cluster" && this.#clock.monotonic() - startedAt > sessionLifetimeMs;
+  }
+
+  #proxied(token: string): Caller {
+    const key = createHash("sha256").update(token).digest("hex");
+    const usage = this.#usages.get(key) ?? newUsage(this.#clock);
+    this.#usages.delete(key);
+    this.#usages.set(key, usage);
+    // The oldest without open pages; with them, it would get new limits.
+    const [oldest] = [...this.#usages].find(([, { streams }]) => streams.size === 0) ?? [];
+    if (this.#usages.size > maxSessions && oldest !== undefined && oldest !== key) this.#usages.delete(oldest);
+    return { mode: "proxy", credentials: this.credentialsOf(token), usage };
+  }
+
+  /** Of a user's token. Only the user's: no certificate and no other token. */
+  credentialsOf(token: string): Credentials {
+    const signIn = this.#signIn;
+    if (signIn.mode === "kubeconfig") throw new Error("the kubeconfig's credentials are used");
+    const { server, ca } = signIn;
+    const withTls = (tls: TlsSettings): Credentials => staticCredentials({ server, token, tls });
+    if (!ca) return withTls({});
+    return { server, access: async () => ({ token, tls: { ca: await ca() } }) };
+  }
+
+  /** Takes the token of the address; undefined if it is another one, or has been used. */
+  redeem(token: string): string | undefined {
+    const signIn = this.#signIn;
+    if (signIn.mode !== "kubeconfig" || this.#urlToken === undefined || !isSame(token, this.#urlToken))
+      return undefined;
+    this.#urlToken = undefined;
+    return this.start(signIn.credentials);
+  }
+
+  /** Returns the cookie's value. */
+  start(credentials: Credentials): string {
+    const id = randomId();
+    this.#sessions.set(id, { credentials, startedAt: this.#clock.monotonic(), usage: newUsage(this.#clock) });
+    const [oldest] = this.#sessions.keys();
+    if (this.#sessions.size > maxSessions && oldest !== undefined) this.end(oldest);
+    return id;
+  }
+
+  /** Its open pages are disconnected. */
+  end(id: string): void {
+    const session = this.#sessions.get(id);
+    this.#sessions.delete(id);
+    for (const stream of session?.usage.streams ?? []) stream.abort(new Error("signed out"));
+  }
+
+  stop(): void {
+    for (const id of this.#sessions.keys()) this.end(id);
+    for (const { streams } of this.#usages.values()) for (const each of streams) each.abort(new Error("stopping"));
+  }
+}
+
+const newUsage = (clock: Clock): Usage => ({
+  requests: tokenBucket({ burst: limits.requestBurst, refillMs: 1000 / limits.requestsPerSecond, clock }),
+  streams: new Set(),
+});
+
+const randomId = (): string => randomBytes(32).toString("base64url");
+
+function isSame(a: string, b: string): boolean {
+  const hash = (text: string): Buffer => createHash("sha256").update(text).digest();
+  return timingSafeEqual(hash(a), hash(b));
+}
+
+/** Two headers arrive as one with a comma, which no token has. */
+function bearerToken(headers: Headers): string | undefined {
+  const [, token] = /^Bearer +(\S+)$/i.exec(headers.get("authorization") ?? "") ?? [];
+  return token !== undefined && isToken(token) ? token : undefined;
+}
+
+function sessionCookie(headers: Headers): string | undefined {
+  const found = new Map<string, string>();
+  for (const pair of headers.get("cookie")?.split(";") ?? []) {
+    const [name = "", value = ""] = pair.trim().split("=", 2);
+    if (!found.has(name)) found.set(name, value);
+  }
+  return found.get(secureCookieName) ?? found.get(cookieName);
+}
+
+/** The header Set-Cookie of a session, or the end of it. It has no expiry: it ends with the browser, or earlier on the server. */
+export function cookieHeader(id: string | undefined, isSecure: boolean): string {
+  const name = isSecure ? secureCookieName : cookieName;
+  const attributes = ["Path=/", "HttpOnly", "SameSite=Strict", ...(isSecure ? ["Secure"] : [])];
+  return [`${name}=${id ?? ""}`, ...attributes, ...(id === undefined ? ["Max-Age=0"] : [])].join("; ");
+}

@@ -1,0 +1,66 @@
+/** The console as a process in the cluster: it has no credentials of its own. */
+import { parseArgs } from "node:util";
+
+import { fileText, logger, parseLogFormat, parseLogLevel } from "@pko/kube";
+
+import { startConsole } from "./console.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const flags = {
+  /** The port to listen on. */
+  port: { type: "string", default: "8080" },
+  /** The names by which browsers reach it, separated by commas; any if empty. */
+  hosts: { type: "string", default: "" },
+  /** The certificates that authenticate the API server. */
+  "api-ca": { type: "string", default: "/etc/kubernetes-ca/ca.crt" },
+  "log-level": { type: "string", default: "info" },
+  "log-format": { type: "string", default: "json" },
+} as const;
+
+interface Settings {
+  readonly port: number;
+  readonly hosts: readonly string[];
+  readonly server: string;
+  readonly caPath: string;
+  readonly logLevel: string;
+  readonly logFormat: string;
+}
+
+export function parseSettings(args: readonly string[], environment: Environment): Settings {
+  const { values } = parseArgs({ args: [...args], options: flags, allowPositionals: false });
+  const port = Number(values.port);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error(`--port ${values.port} is not a port`);
+  const host = environment["KUBERNETES_SERVICE_HOST"];
+  const apiPort = environment["KUBERNETES_SERVICE_PORT"];
+  if (!host || !apiPort) throw new Error("not in a cluster: KUBERNETES_SERVICE_HOST and _PORT are not set");
+  return {
+    port,
+    hosts: values.hosts
+      .split(",")
+      .map((name) => name.trim().toLowerCase())
+      .filter(Boolean),
+    server: `https://${host.includes(":") ? `[${host}]` : host}:${apiPort}`,
+    caPath: values["api-ca"],
+    logLevel: values["log-level"],
+    logFormat: values["log-format"],
+  };
+}
+
+/** Runs until SIGTERM or SIGINT. */
+export async function runConsole(args: readonly string[], environment: Environment): Promise<void> {
+  const { port, hosts, server, caPath, logLevel, logFormat } = parseSettings(args, environment);
+  const log = logger({ level: parseLogLevel(logLevel) ?? "info", format: parseLogFormat(logFormat) ?? "json" });
+  const ca = fileText(caPath);
+  const started = await startConsole({
+    signIn: { mode: "cluster", server, ca: async () => await ca() },
+    port,
+    hosts,
+    log,
+  });
+  log.info("the console is ready", { port: started.port, server });
+  const ended = Promise.withResolvers<string>();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => ended.resolve(signal));
+  log.info("stopping", { signal: await ended.promise });
+  await started.stop();
+}
