@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import type { Change, StreamMessage } from "../shared/contract.ts";
 import { Outbox } from "./outbox.ts";
 
-const object = (uid: string, version: string, change: Change = "MODIFIED", id = "s"): StreamMessage => ({
-  id,
+const object = (uid: string, version: string, change: Change = "MODIFIED"): StreamMessage => ({
+  id: "s",
   type: "object",
   change,
   object: { metadata: { uid, name: uid } },
@@ -43,16 +43,16 @@ test("an object that the page has not seen stays new until it is sent", () => {
 
 test("the same object of two subscriptions, and a new object with an old name, are different", () => {
   const outbox = new Outbox(1000);
-  outbox.push(object("a", "1", "DELETED", "x"));
-  outbox.push(object("a", "2", "MODIFIED", "y"));
-  outbox.push(object("b", "3", "ADDED", "x"));
+  outbox.push({ ...object("a", "1", "DELETED"), id: "x" });
+  outbox.push({ ...object("a", "2"), id: "y" });
+  outbox.push({ ...object("b", "3", "ADDED"), id: "x" });
   expect(taken(outbox)).toEqual(["DELETED a@1", "MODIFIED a@2", "ADDED b@3"]);
 });
 
 test("a reset drops what waits of its subscription", () => {
   const outbox = new Outbox(1000);
   outbox.push(object("a", "1"));
-  outbox.push(object("b", "1", "MODIFIED", "other"));
+  outbox.push({ ...object("b", "1"), id: "other" });
   outbox.push({ id: "s", type: "reset" });
   outbox.push(object("a", "9", "ADDED"));
   expect(taken(outbox)).toEqual(["MODIFIED b@1", "reset", "ADDED a@9"]);
