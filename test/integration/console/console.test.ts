@@ -217,12 +217,14 @@ describe("a page", () => {
     const jane = await stage.user("jane", [viewRule]);
     await stage.stack("a");
     await stage.until(jane, `${api}/namespaces/${namespace}/stacks`, 200);
-    const remove = stage.proxy.on(({ verb }) => (verb === "watch" ? { status: 410, reason: "Expired" } : undefined));
+    let expired = 1;
+    stage.proxy.on(({ verb }) => (verb === "watch" && expired-- > 0 ? { status: 410, reason: "Expired" } : undefined));
     const page = await stage.stream(jane, [stage.stacksIn(namespace, { resourceVersion: "1" })]);
-    await page.next("reset");
-    remove();
     await page.next("synced");
-    expect(page.names()).toEqual(["a"]);
+    expect(page.messages.map(({ type }) => type)).toEqual(["reset", "object", "synced"]);
+    await stage.stack("b");
+    await page.next("object", ({ object }) => nameOf(object) === "b");
+    expect(page.names()).toEqual(["a", "b"]);
   });
 
   test("continues when the API server is gone for a while", async () => {

@@ -42,6 +42,9 @@ const retryPolicy = { baseMs: 500, factor: 2, capMs: 15_000, jitter: 0.3 };
 /** The API server checks permissions when a watch starts: so long can a page see what its user may no longer see. */
 const watchSeconds = 300;
 
+/** A watch that ends earlier is repeated after a pause: otherwise a server that ends each at once would be asked all the time. */
+const soundWatchMs = 10_000;
+
 /** Never throws. Ends with the signal, or when a retry makes no sense. */
 export async function runFeed(context: FeedContext, subscription: Subscription): Promise<void> {
   const { clock, signal, emit } = context;
@@ -62,7 +65,7 @@ export async function runFeed(context: FeedContext, subscription: Subscription):
   }
 }
 
-/** What one attempt did: `idle` if it ended without having received anything. */
+/** What one attempt did: after `idle` there is a pause. */
 export type Outcome = "ended" | "progress" | "idle";
 
 type Source = () => Promise<Outcome>;
@@ -80,15 +83,14 @@ function watchSource(context: FeedContext, subscription: WatchSubscription): Sou
   let since = subscription.resourceVersion;
   return async () => {
     since ??= await sendList(context, kind, subscription);
+    const startedAt = context.clock.monotonic();
     try {
-      const before = since;
       since = await sendChanges(context, kind, { subscription, since });
-      return since === before ? "idle" : "progress";
     } catch (error) {
       if (!isExpired(error)) throw error;
       since = undefined;
-      return "progress";
     }
+    return context.clock.monotonic() - startedAt > soundWatchMs ? "progress" : "idle";
   };
 }
 
