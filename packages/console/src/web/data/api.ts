@@ -1,0 +1,99 @@
+/** Requests to the console's server, which passes them on with the user's own permissions. */
+import { signal } from "@preact/signals";
+
+import { apiPrefix, consoleHeader, consoleHeaderValue, urlTokenParameter, type Session } from "../../shared/contract.ts";
+import { missingPermission } from "../lib/permission.ts";
+
+export class ApiError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.name = "ApiError";
+    this.status = status;
+  }
+
+  get permission(): string | undefined {
+    return this.status === 403 ? missingPermission(this.message) : undefined;
+  }
+}
+
+/** Undefined until the server has answered. */
+export const session = signal<Session | undefined>(undefined);
+export const sessionProblem = signal("");
+
+export async function loadSession(): Promise<void> {
+  const token = takeUrlToken();
+  try {
+    session.value = token === undefined ? await request<Session>("/session") : await postToken(token);
+    sessionProblem.value = "";
+  } catch (error) {
+    sessionProblem.value = errorText(error);
+    if (error instanceof ApiError && error.status === 401) session.value = { signedIn: false, mode: "token" };
+  }
+}
+
+/** The token must not stay in the address, where it could be copied. */
+function takeUrlToken(): string | undefined {
+  const token = new URLSearchParams(location.hash.slice(1)).get(urlTokenParameter);
+  if (token === null) return undefined;
+  history.replaceState(history.state, "", location.pathname + location.search);
+  return token;
+}
+
+const postToken = async (token: string): Promise<Session> =>
+  await request<Session>("/session", { method: "POST", body: { token } });
+
+export async function signIn(token: string): Promise<void> {
+  session.value = await postToken(token);
+}
+
+export async function signOut(): Promise<void> {
+  await request("/session", { method: "DELETE" });
+  await loadSession();
+}
+
+interface RequestOptions {
+  readonly method?: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly body?: unknown;
+  readonly contentType?: string;
+}
+
+export const kubernetes = async <T>(path: string, options: RequestOptions = {}): Promise<T> =>
+  await request<T>(`${apiPrefix}${path}`, options);
+
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller states what it expects
+async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
+  const { method = "GET", body, contentType = "application/json" } = options;
+  const response = await fetch(path, {
+    method,
+    headers: {
+      accept: "application/json",
+      ...(method !== "GET" && { [consoleHeader]: consoleHeaderValue }),
+      ...(body !== undefined && { "content-type": contentType }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw failure(response, text, path);
+  return (text === "" ? undefined : JSON.parse(text)) as T;
+}
+
+function failure(response: Response, text: string, path: string): ApiError {
+  const message = messageIn(text) ?? `The server answered ${response.status} ${response.statusText}.`;
+  if (response.status === 401 && path !== "/session") {
+    session.value = { signedIn: false, mode: session.peek()?.mode ?? "token" };
+  }
+  return new ApiError(response.status, message);
+}
+
+function messageIn(text: string): string | undefined {
+  try {
+    const { message } = JSON.parse(text) as { message?: unknown };
+    return typeof message === "string" ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,0 +1,30 @@
+/** All Stacks that the user may see. Whoever may not list all namespaces chooses one. */
+import type { Stack } from "@pko/api/browser";
+
+import { query } from "./location.ts";
+import { useWatch, type Watched } from "./watches.ts";
+
+export interface Fleet {
+  readonly stacks: Watched<Stack>;
+  /** The user may not list all namespaces, and has to choose one. */
+  readonly needsNamespace: boolean;
+  /** The namespace that was chosen; empty for all. */
+  readonly namespace: string;
+}
+
+export function useFleet(): Fleet {
+  const namespace = query.value.get("namespace") ?? "";
+  const all = useWatch<Stack>("stacks", {}).value;
+  const isDenied = all.state.kind === "denied";
+  const one = useWatch<Stack>("stacks", isDenied && namespace !== "" ? { namespace } : undefined).value;
+  return {
+    stacks: isDenied && namespace !== "" ? one : all,
+    needsNamespace: isDenied && namespace === "",
+    namespace,
+  };
+}
+
+/** Links between views keep the namespace that a user without permission for all had to choose. */
+export function withNamespace(path: string, namespace: string): string {
+  return namespace === "" ? path : `${path}?namespace=${encodeURIComponent(namespace)}`;
+}

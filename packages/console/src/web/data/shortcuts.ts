@@ -1,0 +1,19 @@
+/** Keys that work anywhere on a page, except while a user types. */
+import { useEffect, useRef } from "preact/hooks";
+
+export function useShortcut(key: string, action: () => void): void {
+  const latest = useRef(action);
+  latest.current = action;
+  useEffect(() => {
+    const listen = (event: KeyboardEvent): void => {
+      if (event.key !== key || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      event.preventDefault();
+      latest.current();
+    };
+    document.addEventListener("keydown", listen);
+    return () => document.removeEventListener("keydown", listen);
+  }, [key]);
+}
+
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof Element && target.closest("input, textarea, select, dialog") !== null;

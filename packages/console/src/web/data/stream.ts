@@ -1,0 +1,124 @@
+/** The one stream of this tab. It is opened again when subscriptions change, after an error, and after a sleep. */
+import { batch, signal } from "@preact/signals";
+
+import { encodeSubscriptions, type StreamMessage, type Subscription } from "../../shared/contract.ts";
+import { isSilent, resumed, retryDelay } from "../lib/reconnect.ts";
+import { parseSse } from "../lib/sse.ts";
+import { session } from "./api.ts";
+
+export interface Subscriber {
+  readonly subscription: Subscription;
+  /** Where a watch continues. */
+  readonly resourceVersion: () => string | undefined;
+  readonly reopened: () => void;
+  readonly receive: (message: StreamMessage) => void;
+}
+
+export type Connection = "idle" | "connecting" | "live" | "lost";
+export const connection = signal<Connection>("idle");
+
+const subscribers = new Map<string, Subscriber>();
+/** Views that are replaced unsubscribe and subscribe at the same time: one new stream serves both. */
+const settleMs = 20;
+const checkMs = 5000;
+
+let controller: AbortController | undefined;
+let timer: ReturnType<typeof setTimeout> | undefined;
+let failures = 0;
+let lastHeard = 0;
+
+export function subscribe(subscriber: Subscriber): () => void {
+  const { id } = subscriber.subscription;
+  subscribers.set(id, subscriber);
+  scheduleOpen(settleMs);
+  return () => {
+    if (subscribers.get(id) !== subscriber) return;
+    subscribers.delete(id);
+    scheduleOpen(settleMs);
+  };
+}
+
+function scheduleOpen(delayMs: number): void {
+  clearTimeout(timer);
+  timer = setTimeout(() => void open(), delayMs);
+}
+
+async function open(): Promise<void> {
+  controller?.abort();
+  if (subscribers.size === 0) {
+    connection.value = "idle";
+    return;
+  }
+  const own = new AbortController();
+  controller = own;
+  lastHeard = Date.now();
+  if (connection.peek() !== "lost") connection.value = "connecting";
+  try {
+    await read(own.signal);
+  } catch {
+    // Whatever the reason: it is tried again below.
+  }
+  if (own.signal.aborted) return;
+  failures++;
+  connection.value = "lost";
+  scheduleOpen(retryDelay(failures));
+}
+
+async function read(signal: AbortSignal): Promise<void> {
+  const all = [...subscribers.values()];
+  const versions = new Map(
+    all.flatMap(({ subscription, resourceVersion }) => {
+      const version = resourceVersion();
+      return version === undefined ? [] : [[subscription.id, version] as const];
+    }),
+  );
+  const wanted = all.map(({ subscription }) => subscription);
+  const q = encodeSubscriptions(resumed(wanted, versions));
+  const response = await fetch(`/stream?q=${q}`, { signal, headers: { accept: "text/event-stream" } });
+  if (response.status === 401) session.value = { signedIn: false, mode: session.peek()?.mode ?? "token" };
+  if (!response.ok || !response.body) throw new Error(`the stream answered ${response.status}`);
+  for (const subscriber of all) subscriber.reopened();
+  connection.value = "live";
+  await readEvents(response.body);
+}
+
+async function readEvents(body: ReadableStream<Uint8Array>): Promise<void> {
+  const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    lastHeard = Date.now();
+    failures = 0;
+    const parsed = parseSse(rest + value);
+    rest = parsed.rest;
+    batch(() => {
+      for (const data of parsed.data) dispatch(JSON.parse(data) as StreamMessage);
+    });
+  }
+}
+
+function dispatch(message: StreamMessage): void {
+  subscribers.get(message.id)?.receive(message);
+}
+
+function reopenIfSilent(): void {
+  if (subscribers.size > 0 && connection.peek() === "live" && isSilent(lastHeard, Date.now())) {
+    connection.value = "lost";
+    scheduleOpen(0);
+  }
+}
+
+/** A machine that wakes up, or is online again, does not wait for the next retry. */
+function reopenIfLost(): void {
+  reopenIfSilent();
+  if (connection.peek() === "lost") scheduleOpen(0);
+}
+
+export function startStream(): void {
+  setInterval(reopenIfSilent, checkMs);
+  addEventListener("online", reopenIfLost);
+  document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "visible") reopenIfLost();
+  });
+}

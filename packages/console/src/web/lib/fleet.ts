@@ -1,0 +1,112 @@
+/** The rows of the fleet: order, search and filters. Pure. */
+import {
+  byUrgency,
+  conditionOf,
+  decidingCondition,
+  describeSource,
+  stackStates,
+  stateOf,
+  type Stack,
+  type StackSpec,
+  type StackState,
+} from "@pko/api/browser";
+
+export interface FleetRow {
+  readonly namespace: string;
+  readonly name: string;
+  readonly pulumiStack: string;
+  readonly state: StackState;
+  readonly reason: string;
+  readonly message: string;
+  /** The address of the Git repository, or what else the program comes from. */
+  readonly repository: string;
+  readonly lastUpdateTime?: string;
+  readonly lastUpdateSummary?: string;
+  readonly next?: { readonly what: string; readonly time: string };
+  readonly isDeleting: boolean;
+  /** Everything that the search finds, in lower case. */
+  readonly searched: string;
+}
+
+export const notObserved = "The operator has not processed this Stack yet.";
+
+export function fleetRow(stack: Stack): FleetRow {
+  const { metadata, status } = stack;
+  // A Stack without a spec was created before the API server validated it.
+  const spec = stack.spec as StackSpec | undefined;
+  const state = stateOf(stack);
+  const condition = state === "Drifted" ? conditionOf(stack, "Drifted") : decidingCondition(stack);
+  const { namespace = "", name = "" } = metadata;
+  const [reason, message] = [condition?.reason ?? "", condition?.message ?? notObserved];
+  const repository = repositoryOf(spec);
+  const { lastResyncTime, summary } = status?.lastUpdate ?? {};
+  return {
+    namespace,
+    name,
+    pulumiStack: spec?.stack ?? "",
+    state,
+    reason,
+    message,
+    repository,
+    ...(lastResyncTime !== undefined && { lastUpdateTime: lastResyncTime }),
+    ...(summary !== undefined && { lastUpdateSummary: summary }),
+    ...(status?.next && { next: status.next }),
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    searched: [namespace, name, spec?.stack, state, reason, message, repository].join("\n").toLowerCase(),
+  };
+}
+
+/** Stacks of one repository have the same text here, whatever their branch and folder. */
+function repositoryOf(spec: StackSpec | undefined): string {
+  if (!spec) return "";
+  return spec.projectRepo ? spec.projectRepo.replace(/\.git$/, "").replace(/\/+$/, "") : describeSource(spec);
+}
+
+export interface FleetFilter {
+  readonly search: string;
+  readonly namespace: string;
+  readonly state: string;
+  readonly repository: string;
+}
+
+export const noFilter: FleetFilter = { search: "", namespace: "", state: "", repository: "" };
+
+/** Every word of the search has to occur. */
+export function filterFleet(rows: readonly FleetRow[], filter: FleetFilter): FleetRow[] {
+  const words = filter.search.toLowerCase().split(/\s+/).filter(Boolean);
+  return rows.filter(
+    (row) =>
+      (filter.namespace === "" || row.namespace === filter.namespace) &&
+      (filter.state === "" || row.state === filter.state) &&
+      (filter.repository === "" || row.repository === filter.repository) &&
+      words.every((word) => row.searched.includes(word)),
+  );
+}
+
+export const sortFleet = (rows: readonly FleetRow[]): FleetRow[] => rows.toSorted(byUrgency);
+
+/** How many Stacks are in each state, in the order of urgency; states without any are included. */
+export function countStates(rows: readonly FleetRow[]): { readonly state: StackState; readonly count: number }[] {
+  const counts = new Map<StackState, number>();
+  for (const { state } of rows) counts.set(state, (counts.get(state) ?? 0) + 1);
+  return stackStates.map((state) => ({ state, count: counts.get(state) ?? 0 }));
+}
+
+/** The values among which a filter chooses, sorted. */
+export const distinct = (values: readonly string[]): string[] =>
+  [...new Set(values)].filter(Boolean).toSorted((a, b) => a.localeCompare(b));
+
+export function filterFromQuery(query: URLSearchParams): FleetFilter {
+  const value = (name: string): string => query.get(name) ?? "";
+  return {
+    search: value("search"),
+    namespace: value("namespace"),
+    state: value("state"),
+    repository: value("repository"),
+  };
+}
+
+export function filterToQuery(filter: FleetFilter): string {
+  const set = Object.entries(filter).filter(([, value]) => value !== "");
+  return set.length === 0 ? "" : `?${new URLSearchParams(set).toString()}`;
+}

@@ -1,0 +1,20 @@
+/** The Stack as the API server has it, without managedFields. */
+import { perform } from "../../components/dialog.tsx";
+import { toYaml } from "../../lib/to-yaml.ts";
+import type { StackView } from "./index.tsx";
+
+export function YamlTab({ stack }: StackView) {
+  const text = toYaml(stack);
+  return (
+    <>
+      <p class="toolbar">
+        <button type="button" onClick={() => void perform(async () => await navigator.clipboard.writeText(text), "Copied.")}>
+          Copy
+        </button>
+      </p>
+      <pre class="code-block" tabIndex={0} role="region" aria-label="YAML">
+        {text}
+      </pre>
+    </>
+  );
+}
