@@ -52,7 +52,8 @@ export interface Tab {
   readonly name: string;
   readonly href: string;
   readonly isCurrent: boolean;
-  readonly count?: number;
+  /** Not shown if there is nothing. */
+  readonly count?: number | undefined;
 }
 
 export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly Tab[] }) {
@@ -61,7 +62,7 @@ export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: r
       {tabs.map(({ name, href, isCurrent, count }) => (
         <a key={name} href={href} aria-current={isCurrent ? "page" : undefined}>
           {name}
-          {count === undefined ? null : <span class="count">{count}</span>}
+          {count ? <span class="count">{count}</span> : null}
         </a>
       ))}
     </nav>

@@ -20,7 +20,8 @@ export async function perform(action: () => Promise<void>, done: string): Promis
     return true;
   } catch (error) {
     const permission = error instanceof ApiError ? error.permission : undefined;
-    const text = permission === undefined ? errorText(error) : `You may not do this: the permission ${permission} is missing.`;
+    const text =
+      permission === undefined ? errorText(error) : `You may not do this: the permission ${permission} is missing.`;
     message.value = { text, isError: true };
     return false;
   }

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-import { kubernetes } from "../data/api.ts";
+import { fieldText, kubernetes } from "../data/api.ts";
 
 /** Undefined if the user may not list namespaces either. */
 const names = signal<readonly string[] | undefined>(undefined);
@@ -23,7 +23,7 @@ export function NamespaceChooser({ onChoose }: { readonly onChoose: (namespace: 
       class="chooser"
       onSubmit={(event) => {
         event.preventDefault();
-        const namespace = String(new FormData(event.currentTarget).get("namespace") ?? "").trim();
+        const namespace = fieldText(event.currentTarget, "namespace");
         if (namespace !== "") onChoose(namespace);
       }}
     >

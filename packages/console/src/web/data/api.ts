@@ -1,7 +1,13 @@
 /** Requests to the console's server, which passes them on with the user's own permissions. */
 import { signal } from "@preact/signals";
 
-import { apiPrefix, consoleHeader, consoleHeaderValue, urlTokenParameter, type Session } from "../../shared/contract.ts";
+import {
+  apiPrefix,
+  consoleHeader,
+  consoleHeaderValue,
+  urlTokenParameter,
+  type Session,
+} from "../../shared/contract.ts";
 import { missingPermission } from "../lib/permission.ts";
 
 export class ApiError extends Error {
@@ -62,7 +68,6 @@ interface RequestOptions {
 export const kubernetes = async <T>(path: string, options: RequestOptions = {}): Promise<T> =>
   await request<T>(`${apiPrefix}${path}`, options);
 
-// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller states what it expects
 async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
   const { method = "GET", body, contentType = "application/json" } = options;
   const response = await fetch(path, {
@@ -94,6 +99,12 @@ function messageIn(text: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The text of a field of a form. */
+export function fieldText(form: HTMLFormElement, name: string): string {
+  const value = new FormData(form).get(name);
+  return typeof value === "string" ? value.trim() : "";
 }
 
 export const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -73,7 +73,8 @@ function subscriberOf(
     receive: (message: StreamMessage) => {
       collection.receive(message);
       const isFirst = shown.peek() === nothing;
-      const delay = isFirst || message.type === "synced" ? 0 : collection.objects.size > largeSize ? largeFlushMs : flushMs;
+      const delay =
+        isFirst || message.type === "synced" ? 0 : collection.objects.size > largeSize ? largeFlushMs : flushMs;
       if (message.type === "synced" || message.type === "denied") {
         clearTimeout(timer);
         timer = undefined;
@@ -108,7 +109,6 @@ export function useWatch<T extends ObjectMeta>(
   scope: Scope | undefined,
 ): ReadonlySignal<Watched<T>> {
   const id = scope && idOf(resource, scope);
-  // oxlint-disable-next-line exhaustive-deps -- the ID contains the whole scope
   const entry = useMemo(() => scope && acquire(resource, scope), [id]);
   useEffect(() => () => (id === undefined ? undefined : release(id)), [id]);
   return (entry?.shown ?? empty) as unknown as ReadonlySignal<Watched<T>>;
@@ -127,13 +127,8 @@ type LogTarget = Omit<Extract<Subscription, { kind: "log" }>, "id" | "kind">;
 /** Undefined: no log is read. */
 export function useLog(target: LogTarget | undefined): ReadonlySignal<WatchedLog> {
   const id = target && ["log", target.namespace, target.pod, target.container].join(" ");
-  // oxlint-disable-next-line exhaustive-deps -- the ID contains the whole target
   const log = useMemo(() => signal<WatchedLog>(noLog), [id]);
-  useEffect(
-    () => (target && id !== undefined ? subscribe(logSubscriber(id, target, log)) : undefined),
-    // oxlint-disable-next-line exhaustive-deps -- the ID contains the whole target
-    [id],
-  );
+  useEffect(() => (target && id !== undefined ? subscribe(logSubscriber(id, target, log)) : undefined), [id]);
   return log;
 }
 

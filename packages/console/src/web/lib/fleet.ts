@@ -21,7 +21,6 @@ export interface FleetRow {
   /** The address of the Git repository, or what else the program comes from. */
   readonly repository: string;
   readonly lastUpdateTime?: string;
-  readonly lastUpdateSummary?: string;
   readonly next?: { readonly what: string; readonly time: string };
   readonly isDeleting: boolean;
   /** Everything that the search finds, in lower case. */
@@ -34,26 +33,29 @@ export function fleetRow(stack: Stack): FleetRow {
   const { metadata, status } = stack;
   // A Stack without a spec was created before the API server validated it.
   const spec = stack.spec as StackSpec | undefined;
-  const state = stateOf(stack);
-  const condition = state === "Drifted" ? conditionOf(stack, "Drifted") : decidingCondition(stack);
   const { namespace = "", name = "" } = metadata;
-  const [reason, message] = [condition?.reason ?? "", condition?.message ?? notObserved];
+  const { state, reason, message } = stateFacts(stack);
+  const pulumiStack = spec?.stack ?? "";
   const repository = repositoryOf(spec);
-  const { lastResyncTime, summary } = status?.lastUpdate ?? {};
   return {
     namespace,
     name,
-    pulumiStack: spec?.stack ?? "",
+    pulumiStack,
     state,
     reason,
     message,
     repository,
-    ...(lastResyncTime !== undefined && { lastUpdateTime: lastResyncTime }),
-    ...(summary !== undefined && { lastUpdateSummary: summary }),
+    ...(status?.lastUpdate?.lastResyncTime !== undefined && { lastUpdateTime: status.lastUpdate.lastResyncTime }),
     ...(status?.next && { next: status.next }),
     isDeleting: metadata.deletionTimestamp !== undefined,
-    searched: [namespace, name, spec?.stack, state, reason, message, repository].join("\n").toLowerCase(),
+    searched: [namespace, name, pulumiStack, state, reason, message, repository].join("\n").toLowerCase(),
   };
+}
+
+function stateFacts(stack: Stack): Pick<FleetRow, "state" | "reason" | "message"> {
+  const state = stateOf(stack);
+  const condition = state === "Drifted" ? conditionOf(stack, "Drifted") : decidingCondition(stack);
+  return { state, reason: condition?.reason ?? "", message: condition?.message ?? notObserved };
 }
 
 /** Stacks of one repository have the same text here, whatever their branch and folder. */

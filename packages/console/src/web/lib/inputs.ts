@@ -33,35 +33,38 @@ export function inputsOf({ spec, status }: Stack): Inputs {
 }
 
 function rowsOf(spec: StackSpec): InputRow[] {
-  const config = Object.entries(spec.config ?? {}).map(([name, value]): InputRow => ({
-    name,
-    kind: "configuration",
-    origin: "spec.config",
-    value: typeof value === "string" ? value : JSON.stringify(value),
-  }));
-  const configMaps = Object.entries({ ...spec.configRef, ...spec.configRefs }).map(([name, ref]): InputRow => ({
-    name,
-    kind: "configuration",
-    origin: `ConfigMap ${ref.name}, key ${ref.key}`,
-  }));
-  const secrets = Object.entries(spec.secretsRef ?? {}).map(([name, ref]): InputRow => ({
-    name,
-    kind: "secret configuration",
-    ...originOf(ref, true),
-  }));
-  const plain = Object.keys(spec.secrets ?? {}).map((name): InputRow => ({
-    name,
-    kind: "secret configuration",
-    origin: "spec.secrets (deprecated: in plain text)",
-  }));
-  const env = Object.entries(spec.envRefs ?? {}).map(([name, ref]): InputRow => ({
-    name,
-    kind: "environment",
-    ...originOf(ref, false),
-  }));
-  return [...config, ...configMaps, ...secrets, ...plain, ...env, ...wholeObjects(spec)].toSorted(
+  return [...configurationRows(spec), ...secretRows(spec), ...environmentRows(spec)].toSorted(
     (a, b) => a.kind.localeCompare(b.kind) || a.name.localeCompare(b.name),
   );
+}
+
+function configurationRows({ config = {}, configRef, configRefs }: StackSpec): InputRow[] {
+  const kind = "configuration";
+  const literal = Object.entries(config).map(([name, value]): InputRow => {
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    return { name, kind, origin: "spec.config", value: text };
+  });
+  const referenced = Object.entries({ ...configRef, ...configRefs }).map(([name, ref]): InputRow => {
+    return { name, kind, origin: `ConfigMap ${ref.name}, key ${ref.key}` };
+  });
+  return [...literal, ...referenced];
+}
+
+function secretRows({ secretsRef = {}, secrets = {} }: StackSpec): InputRow[] {
+  const kind = "secret configuration";
+  const referenced = Object.entries(secretsRef).map(([name, ref]): InputRow => {
+    const { value: _, ...shown } = originOf(ref);
+    return Object.assign(shown, { name, kind } as const);
+  });
+  const origin = "spec.secrets (deprecated: in plain text)";
+  return [...referenced, ...Object.keys(secrets).map((name): InputRow => ({ name, kind, origin }))];
+}
+
+function environmentRows(spec: StackSpec): InputRow[] {
+  const referenced = Object.entries(spec.envRefs ?? {}).map(([name, ref]): InputRow =>
+    Object.assign(originOf(ref), { name, kind: "environment" } as const),
+  );
+  return [...referenced, ...wholeObjects(spec)];
 }
 
 function wholeObjects({ envs = [], envSecrets = [], accessTokenSecret }: StackSpec): InputRow[] {
@@ -86,15 +89,17 @@ function wholeObjects({ envs = [], envSecrets = [], accessTokenSecret }: StackSp
 }
 
 type Reference = NonNullable<StackSpec["envRefs"]>[string];
+type Origin = Pick<InputRow, "origin" | "value" | "stack">;
 
-function originOf(ref: Reference, isSecret: boolean): Pick<InputRow, "origin" | "value" | "stack"> {
-  if (ref.type === "Secret") return { origin: `Secret ${ref.secret?.name ?? ""}, key ${ref.secret?.key ?? ""}` };
-  if (ref.type === "ConfigMap") {
-    return { origin: `ConfigMap ${ref.configMap?.name ?? ""}, key ${ref.configMap?.key ?? ""}` };
+function originOf({ type, secret, configMap, stack = "", output = "", literal }: Reference): Origin {
+  switch (type) {
+    case "Secret":
+      return { origin: `Secret ${secret?.name ?? ""}, key ${secret?.key ?? ""}` };
+    case "ConfigMap":
+      return { origin: `ConfigMap ${configMap?.name ?? ""}, key ${configMap?.key ?? ""}` };
+    case "StackOutput":
+      return { origin: `output ${output} of Stack ${stack}`, stack };
+    default:
+      return { origin: "literal in the spec", ...(literal && { value: literal.value }) };
   }
-  if (ref.type === "StackOutput") {
-    return { origin: `output ${ref.output ?? ""} of Stack ${ref.stack ?? ""}`, ...(ref.stack && { stack: ref.stack }) };
-  }
-  const { value } = ref.literal ?? {};
-  return { origin: "literal in the spec", ...(!isSecret && value !== undefined && { value }) };
 }

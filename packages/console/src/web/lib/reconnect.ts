@@ -13,10 +13,7 @@ export const silenceMs = limits.heartbeatSeconds * 1000 * 2.5;
 export const isSilent = (lastHeard: number, now: number): boolean => now - lastHeard > silenceMs;
 
 /** Each watch continues where it was; what has not been listed completely is listed again. */
-export function resumed(
-  subscriptions: readonly Subscription[],
-  versions: ReadonlyMap<string, string>,
-): Subscription[] {
+export function resumed(subscriptions: readonly Subscription[], versions: ReadonlyMap<string, string>): Subscription[] {
   return subscriptions.map((subscription) => {
     const resourceVersion = versions.get(subscription.id);
     return subscription.kind === "watch" && resourceVersion !== undefined

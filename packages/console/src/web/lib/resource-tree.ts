@@ -5,7 +5,7 @@ export interface ResourceNode {
   readonly urn: string;
   readonly name: string;
   readonly type: string;
-  readonly id?: string;
+  readonly id: string | undefined;
   readonly dependencies: readonly string[];
   readonly children: readonly ResourceNode[];
 }
@@ -34,7 +34,7 @@ function nodesUnder(
       urn,
       name: urnName(urn),
       type: urnType(urn),
-      ...(id !== undefined && { id }),
+      id,
       dependencies,
       children: nodesUnder(urn, children, below),
     }))

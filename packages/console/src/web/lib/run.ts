@@ -8,7 +8,6 @@ export interface RunResource {
   readonly urn: string;
   readonly name: string;
   readonly type: string;
-  readonly parent?: string;
   readonly op: string;
   readonly state: ResourceState;
   /** In milliseconds since 1970. */
@@ -72,23 +71,36 @@ const severities: readonly Diagnostic["severity"][] = ["error", "policy", "warni
 
 /** A replacement has several steps on one URN, so a row is a URN with an operation. */
 function addResource(resources: Map<string, RunResource>, event: ResourceEvent, time: number): void {
-  const key = `${event.op} ${event.urn}`;
+  const { op, urn, phase, durationMs } = event;
+  const key = `${op} ${urn}`;
   const known = resources.get(key);
-  const isDone = event.phase !== "started";
-  const start = known?.start ?? time - (event.durationMs ?? 0);
+  const start = known?.start ?? time - (durationMs ?? 0);
+  const end = durationMs === undefined ? time : start + durationMs;
   resources.set(key, {
-    urn: event.urn,
-    name: urnName(event.urn),
-    type: event.resourceType || urnType(event.urn),
-    ...(event.parent !== undefined && { parent: event.parent }),
-    op: event.op,
-    state: event.phase === "failed" ? "failed" : isDone ? "done" : "running",
+    urn,
+    name: urnName(urn),
+    type: event.resourceType || urnType(urn),
+    op,
+    state: states[phase],
     start,
-    ...(isDone && { end: event.durationMs === undefined ? time : start + event.durationMs }),
+    ...(phase !== "started" && { end }),
+    ...detailsOf(event, known),
+  });
+}
+
+const states: Readonly<Record<ResourceEvent["phase"], ResourceState>> = {
+  started: "running",
+  finished: "done",
+  failed: "failed",
+};
+
+/** The event at the end of a step need not repeat what the first one reported. */
+function detailsOf(event: ResourceEvent, known: RunResource | undefined) {
+  return {
     changes: event.changes ?? known?.changes ?? [],
     omittedChanges: event.omittedChanges ?? known?.omittedChanges ?? 0,
     replaceKeys: event.replaceKeys ?? known?.replaceKeys ?? [],
-  });
+  };
 }
 
 /** Pulumi's step names for people. */

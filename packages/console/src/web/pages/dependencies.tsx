@@ -18,7 +18,10 @@ const maxDrawn = 200;
 export function DependenciesPage() {
   const { stacks, needsNamespace } = useFleet();
   const chosen = query.value.get("namespace") ?? "";
-  const namespaces = useMemo(() => distinct(stacks.items.map(({ metadata }) => metadata.namespace ?? "")), [stacks.items]);
+  const namespaces = useMemo(
+    () => distinct(stacks.items.map(({ metadata }) => metadata.namespace ?? "")),
+    [stacks.items],
+  );
   const graph = useMemo(() => {
     const items = stacks.items.filter(({ metadata }) => chosen === "" || metadata.namespace === chosen);
     return connected(dependencyGraph(items));

@@ -128,7 +128,9 @@ function VersionsSection() {
   return (
     <Section title="Versions of the Pulumi CLI in workspaces">
       <WatchNotice watched={workspaces} what="Workspaces" />
-      {versions.length === 0 && workspaces.state.kind === "synced" ? <p class="muted">There are no Workspaces.</p> : null}
+      {versions.length === 0 && workspaces.state.kind === "synced" ? (
+        <p class="muted">There are no Workspaces.</p>
+      ) : null}
       <Facts facts={versions.map(([version, count]) => [version, `${count} Workspaces`])} />
     </Section>
   );

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 
 import { Notice, PageTitle } from "../components/common.tsx";
-import { errorText, session, sessionProblem, signIn } from "../data/api.ts";
+import { errorText, fieldText, session, sessionProblem, signIn } from "../data/api.ts";
 import { navigate } from "../data/location.ts";
 import { forgetWatches } from "../data/watches.ts";
 
@@ -10,7 +10,7 @@ export function SignInPage() {
   const problem = useSignal("");
   const mode = session.value?.mode ?? "token";
   const submit = async (form: HTMLFormElement): Promise<void> => {
-    const token = String(new FormData(form).get("token") ?? "").trim();
+    const token = fieldText(form, "token");
     try {
       await signIn(token);
       form.reset();

@@ -127,13 +127,8 @@ function tabsOf(view: RunView, current: RunTab) {
     changes: resources.filter(({ op }) => op !== "same").length,
   };
   return runTabs.map((tab) => {
-    const count = counts[tab];
-    return {
-      name: tabNames[tab],
-      href: paths.run(view, tab),
-      isCurrent: tab === current,
-      ...(count !== undefined && count > 0 && { count }),
-    };
+    const [name, href] = [tabNames[tab], paths.run(view, tab)];
+    return { name, href, isCurrent: tab === current, count: counts[tab] };
   });
 }
 
@@ -155,7 +150,8 @@ function Breadcrumb({ view: { namespace, record, update } }: { readonly view: Ru
 }
 
 function LogNotice({ log, view }: { readonly log: WatchedLog; readonly view: RunView }) {
-  if (log.denied !== undefined) return <Denied what="the live events and the log of this run" permission={log.denied} />;
+  if (log.denied !== undefined)
+    return <Denied what="the live events and the log of this run" permission={log.denied} />;
   if (log.problem === "" || !view.isRunning) return null;
   return (
     <Notice tone="warning" title="The log of the pod cannot be read, and is retried.">

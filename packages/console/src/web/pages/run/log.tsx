@@ -28,7 +28,12 @@ export function LogTab({ lines, update, isRunning }: RunView) {
       <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
         <label class="grow">
           <span>Search in the log</span>
-          <input ref={field} type="search" value={search} onInput={({ currentTarget }) => setSearch(currentTarget.value)} />
+          <input
+            ref={field}
+            type="search"
+            value={search}
+            onInput={({ currentTarget }) => setSearch(currentTarget.value)}
+          />
         </label>
         <p class="muted" role="status">
           {search === "" ? `${lines.length} lines` : `${matches.length} of ${lines.length} lines`}
@@ -42,7 +47,9 @@ export function LogTab({ lines, update, isRunning }: RunView) {
       <ol class="log" tabIndex={0} aria-label="Log">
         {matches.slice(-maxLines).map(({ line, text }) => (
           <li key={line} value={line}>
-            {splitMatches(text, search).map((piece, at) => (piece.isMatch ? <mark key={at}>{piece.text}</mark> : piece.text))}
+            {splitMatches(text, search).map((piece, at) =>
+              piece.isMatch ? <mark key={at}>{piece.text}</mark> : piece.text,
+            )}
           </li>
         ))}
       </ol>

@@ -29,8 +29,7 @@ function linkOf({ update, record }: RunView, fromEvents: string | undefined) {
 }
 
 function timeFacts({ update, record, isRunning }: RunView): Fact[] {
-  const start = record?.startTime ?? update?.status?.startTime;
-  const end = record?.endTime ?? update?.status?.endTime;
+  const { startTime: start, endTime: end } = record ?? update?.status ?? {};
   const took = isRunning && start !== undefined ? shortDuration(now.value - Date.parse(start)) : elapsed(start, end);
   return [
     ["Operation", record?.type ?? update?.spec?.type],
@@ -42,18 +41,17 @@ function timeFacts({ update, record, isRunning }: RunView): Fact[] {
 
 function originFacts({ update, record }: RunView): Fact[] {
   const reason = record?.trigger ?? update?.spec?.message?.replace(/^Stack \S+: /, "");
-  const { approval, revision, errorClass, versions = {} } = record ?? {};
+  const { errorClass } = record ?? update?.status ?? {};
+  return [["For", reason], ["Class of the failure", errorClass && <code>{errorClass}</code>], ...recordFacts(record)];
+}
+
+function recordFacts(record: RunView["record"]): Fact[] {
+  const { approval, revision, versions = {} } = record ?? {};
+  const versionTexts = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
-    ["For", reason],
     ["Revision", revision && <code>{revision}</code>],
-    ["Approved by", approval && `${approval.decidedBy}${approval.reason ? `: ${approval.reason}` : ""}`],
-    ["Class of the failure", (errorClass ?? update?.status?.errorClass) && <code>{errorClass ?? update?.status?.errorClass}</code>],
-    [
-      "Versions",
-      Object.entries(versions)
-        .map(([name, version]) => `${name} ${version}`)
-        .join(", "),
-    ],
+    ["Approved by", approval && [approval.decidedBy, approval.reason].filter(Boolean).join(": ")],
+    ["Versions", versionTexts.join(", ")],
   ];
 }
 

@@ -21,8 +21,8 @@ export function TimelineTab({ model, isRunning }: RunView) {
     <>
       <p class="toolbar">
         <label class="check">
-          <input type="checkbox" checked={all.value} onChange={() => (all.value = !all.value)} /> Show unchanged resources
-          ({unchanged})
+          <input type="checkbox" checked={all.value} onChange={() => (all.value = !all.value)} /> Show unchanged
+          resources ({unchanged})
         </label>
       </p>
       {chart.bars.length === 0 ? (

@@ -15,7 +15,8 @@ interface Action {
   readonly run: () => Promise<void>;
 }
 
-const gitOpsHint = "If a GitOps tool manages the Stack, it may revert this: change spec.suspend in the repository as well.";
+const gitOpsHint =
+  "If a GitOps tool manages the Stack, it may revert this: change spec.suspend in the repository as well.";
 
 function actionsOf({ metadata, spec, status }: Stack): Action[] {
   const { namespace = "", name = "" } = metadata;

@@ -25,7 +25,10 @@ export function DriftTab({ stack }: StackView) {
           ["Run", updateName && <a href={paths.run({ namespace, name: updateName })}>{updateName}</a>],
           ["Result", summary ?? (resources.length === 0 ? "no drift" : undefined)],
           ["Failed checks in a row", failures ? String(failures) : undefined],
-          ["Corrected", corrected && <a href={paths.run({ namespace, name: corrected.updateName })}>{corrected.summary}</a>],
+          [
+            "Corrected",
+            corrected && <a href={paths.run({ namespace, name: corrected.updateName })}>{corrected.summary}</a>,
+          ],
         ]}
       />
       {resources.length > 0 ? <Resources drift={drift} /> : null}

@@ -87,13 +87,8 @@ function tabsOf({ stack, updates, records }: StackView, route: Omit<StackRoute, 
     drift: stack.status?.drift?.resources.length ?? 0,
   };
   return stackTabs.map((tab) => {
-    const count = counts[tab];
-    return {
-      name: tabNames[tab],
-      href: paths.stack(route, tab),
-      isCurrent: tab === route.tab,
-      ...(count !== undefined && count > 0 && { count }),
-    };
+    const [name, href] = [tabNames[tab], paths.stack(route, tab)];
+    return { name, href, isCurrent: tab === route.tab, count: counts[tab] };
   });
 }
 

@@ -42,7 +42,9 @@ const Values = ({ rows, namespace }: { readonly rows: readonly InputRow[]; reado
             </td>
             <td>{kind}</td>
             <td>{stack === undefined ? origin : <a href={paths.stack({ namespace, name: stack })}>{origin}</a>}</td>
-            <td class="wide-cell">{value === undefined ? <span class="muted">not shown</span> : <code>{value}</code>}</td>
+            <td class="wide-cell">
+              {value === undefined ? <span class="muted">not shown</span> : <code>{value}</code>}
+            </td>
           </tr>
         ))}
       </tbody>

@@ -8,7 +8,10 @@ export function YamlTab({ stack }: StackView) {
   return (
     <>
       <p class="toolbar">
-        <button type="button" onClick={() => void perform(async () => await navigator.clipboard.writeText(text), "Copied.")}>
+        <button
+          type="button"
+          onClick={() => void perform(async () => await navigator.clipboard.writeText(text), "Copied.")}
+        >
           Copy
         </button>
       </p>
