@@ -2,7 +2,7 @@
 import { opClass, type OpClass } from "./run.ts";
 
 export interface PlannedChange {
-  readonly op: string;
+  readonly op: (typeof operations)[number];
   readonly text: string;
   readonly tone: OpClass;
 }
@@ -12,16 +12,33 @@ export interface Plan {
   readonly headline: string;
   /** Replacements and deletions first. */
   readonly changes: readonly PlannedChange[];
+  /** What the summary leaves out; empty if it is complete. */
+  readonly rest: string;
 }
 
-const rank: Readonly<Record<OpClass, number>> = { danger: 0, update: 1, create: 2, plain: 3 };
+/** As the agent writes them, in its order. */
+const operations = ["replace", "delete", "create", "update", "other"] as const;
 
-/** The operator writes a headline, then a line for each resource that starts with the operation. */
+/** A line for each resource, which starts with the operation; then how many are left out. */
 export function parsePlan(summary: string): Plan {
-  const [headline = "", ...lines] = summary.split("\n").map((line) => line.trim());
-  const changes = lines.filter(Boolean).map((line): PlannedChange => {
-    const [op = "", ...rest] = line.split(" ");
-    return { op, text: rest.join(" "), tone: opClass(op) };
+  const lines = summary
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
+  const changes = lines.flatMap((line): PlannedChange[] => {
+    const [first, ...rest] = line.split(/\s+/);
+    const op = operations.find((each) => each === first);
+    return op === undefined ? [] : [{ op, text: rest.join(" "), tone: opClass(op) }];
   });
-  return { headline, changes: changes.toSorted((a, b) => rank[a.tone] - rank[b.tone]) };
+  const sorted = changes.toSorted((a, b) => operations.indexOf(a.op) - operations.indexOf(b.op));
+  const rest = lines.filter((line) => line.startsWith("…")).join(" ");
+  return { headline: headlineOf(sorted), changes: sorted, rest };
+}
+
+function headlineOf(changes: readonly PlannedChange[]): string {
+  const parts = operations.flatMap((op) => {
+    const count = changes.filter((change) => change.op === op).length;
+    return count === 0 ? [] : [`${count} to ${op === "other" ? "change otherwise" : op}`];
+  });
+  return parts.length === 0 ? "no changes" : parts.join(", ");
 }

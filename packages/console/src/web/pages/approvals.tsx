@@ -158,6 +158,7 @@ function PlanChanges({ namespace, request }: { readonly namespace: string; reado
               {text}
             </li>
           ))}
+          {plan.rest === "" ? null : <li class="muted">{plan.rest}</li>}
         </ul>
       )}
     </Section>
