@@ -34,6 +34,8 @@ const testPackages: Packages = {
   openssl: "openssl",
   // This executable is also the server. The package redis-server would start a service.
   "redis-check-rdb": "redis-tools",
+  // For the tests of the console.
+  chromium: "chromium",
 };
 
 const gibibyte = 1024 ** 3;

@@ -19,7 +19,7 @@ export interface Plan {
 /** As the agent writes them, in its order. */
 const operations = ["replace", "delete", "create", "update", "other"] as const;
 
-/** A line for each resource, which starts with the operation; then how many are left out. */
+/** The counts, a line for each resource, which starts with the operation, and how many are left out. */
 export function parsePlan(summary: string): Plan {
   const lines = summary
     .split("\n")
@@ -32,9 +32,12 @@ export function parsePlan(summary: string): Plan {
   });
   const sorted = changes.toSorted((a, b) => operations.indexOf(a.op) - operations.indexOf(b.op));
   const rest = lines.filter((line) => line.startsWith("…")).join(" ");
-  return { headline: headlineOf(sorted), changes: sorted, rest };
+  const [first = ""] = lines;
+  const hasHeadline = /^\d+ to /.test(first);
+  return { headline: hasHeadline ? first : headlineOf(sorted), changes: sorted, rest };
 }
 
+/** Of a summary that an earlier agent wrote. */
 function headlineOf(changes: readonly PlannedChange[]): string {
   const parts = operations.flatMap((op) => {
     const count = changes.filter((change) => change.op === op).length;

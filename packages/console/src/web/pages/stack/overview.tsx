@@ -113,7 +113,7 @@ function LastUpdateSection({ stack, last }: { readonly stack: Stack; readonly la
 }
 
 function AboutSection({ stack }: { readonly stack: Stack }) {
-  const { spec, metadata } = stack;
+  const { spec } = stack;
   const { namespace } = named(stack);
   const needed = [...new Set([...prerequisiteNames(spec), ...outputReferences(spec).map((each) => each.stack)])];
   return (
@@ -123,7 +123,6 @@ function AboutSection({ stack }: { readonly stack: Stack }) {
           ["Namespace", namespace],
           ["Pulumi stack", spec.stack],
           ["Repository", spec.projectRepo && <ExternalLink href={spec.projectRepo} />],
-          ["Created", metadata.creationTimestamp && <Time time={metadata.creationTimestamp} />],
           ["Approval", spec.approval?.required],
           ["Drift detection", spec.driftDetection && (spec.driftDetection.action ?? "Report")],
           ["Protected", spec.protect ? "yes" : undefined],

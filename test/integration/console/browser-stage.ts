@@ -1,0 +1,266 @@
+/** The console's server and pages in a real browser, against the tests' API server, with objects as the operator writes them. */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+import {
+  labelsOfStack,
+  leaseName,
+  updateRecordKind,
+  type Condition,
+  type StackReason,
+  type StackSpec,
+  type StackStatus,
+  type Update,
+  type UpdateRecord,
+  type UpdateRecordContent,
+} from "@pko/api";
+import { startConsole, type Console } from "@pko/console";
+import { buildConsole } from "@pko/console/build";
+import { builtin, resource, timestamp, type Client, type KubeObject } from "@pko/kube";
+import { serviceAccountToken, type ApiServer } from "@pko/testkit";
+import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
+
+import { apiServerWithApi, stacks, updates } from "../api/install.ts";
+
+export { testTimeoutMs } from "../api/install.ts";
+
+const records = resource<UpdateRecord>(updateRecordKind);
+
+/** The time that pages show, so that screenshots are always the same. */
+export const now = Date.UTC(2030, 0, 1, 12);
+export const ago = (seconds: number): string => timestamp(now - seconds * 1000);
+export const ahead = (seconds: number): string => timestamp(now + seconds * 1000);
+
+export interface Look {
+  readonly theme?: "light" | "dark";
+  readonly width?: number;
+  readonly height?: number;
+}
+
+const group = "rbac.authorization.k8s.io";
+const roles = resource<KubeObject>({ apiVersion: `${group}/v1`, kind: "Role", plural: "roles", namespaced: true });
+const bindings = resource<KubeObject>({
+  apiVersion: `${group}/v1`,
+  kind: "RoleBinding",
+  plural: "rolebindings",
+  namespaced: true,
+});
+
+export interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+let assets: ReturnType<typeof buildConsole> | undefined;
+
+/** Bundled once for all tests of the process. */
+const consoleAssets = async () => await (assets ??= buildConsole());
+
+export class BrowserStage implements AsyncDisposable {
+  readonly server: ApiServer;
+  readonly client: Client;
+  readonly #browser: Browser;
+  readonly #consoles: Console[] = [];
+  readonly #namespaces: string[] = [];
+
+  private constructor(server: ApiServer, browser: Browser) {
+    this.server = server;
+    this.client = server.client;
+    this.#browser = browser;
+  }
+
+  static async set(): Promise<BrowserStage> {
+    const server = await apiServerWithApi();
+    // Tests run as root, for which Chromium's sandbox does not work.
+    const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+    return new BrowserStage(server, browser);
+  }
+
+  /** A cluster admin, as with `kubectl pulumi ui`. */
+  async admin(look: Look = {}): Promise<Visitor> {
+    const { credentials } = this.server;
+    const started = await this.#start({ mode: "kubeconfig", credentials, context: "test" });
+    const visitor = await this.#visitor(started.url, look);
+    await visitor.page.goto(started.url);
+    await visitor.page.getByRole("heading", { level: 1 }).waitFor();
+    return visitor;
+  }
+
+  /** Where users enter a token of their own. */
+  async withTokens(): Promise<string> {
+    const ca = async (): Promise<string> => await Promise.resolve(this.server.authority.cert);
+    const { port } = await this.#start({ mode: "cluster", server: this.server.url, ca });
+    return `http://127.0.0.1:${port}/`;
+  }
+
+  async visit(url: string, look: Look = {}): Promise<Visitor> {
+    const visitor = await this.#visitor(url, look);
+    await visitor.page.goto(url);
+    return visitor;
+  }
+
+  async #start(signIn: Parameters<typeof startConsole>[0]["signIn"]): Promise<Console> {
+    const started = await startConsole({ signIn, port: 0, hostname: "127.0.0.1", assets: await consoleAssets() });
+    this.#consoles.push(started);
+    return started;
+  }
+
+  async #visitor(url: string, { theme = "light", width = 1280, height = 800 }: Look): Promise<Visitor> {
+    const context = await this.#browser.newContext({
+      colorScheme: theme,
+      viewport: { width, height },
+      locale: "en-US",
+      timezoneId: "UTC",
+      reducedMotion: "reduce",
+    });
+    const page = await context.newPage();
+    await page.clock.setFixedTime(now);
+    return new Visitor(context, page, new URL(url).origin);
+  }
+
+  async namespace(name: string): Promise<void> {
+    const { apiVersion, kind } = builtin.namespaces;
+    await this.client.create(builtin.namespaces, { apiVersion, kind, metadata: { name } });
+    this.#namespaces.push(name);
+  }
+
+  /** The token of a service account that has exactly these permissions in the namespace. */
+  async user(namespace: string, name: string, rules: readonly Rule[]): Promise<string> {
+    const metadata = { name, namespace };
+    const { apiVersion, kind } = builtin.serviceAccounts;
+    await this.client.create(builtin.serviceAccounts, { apiVersion, kind, metadata });
+    const roleRef = { apiGroup: group, kind: "Role", name };
+    const subjects = [{ kind: "ServiceAccount", name, namespace }];
+    await this.client.create(roles, { ...roles, metadata, rules } as KubeObject);
+    await this.client.create(bindings, { ...bindings, metadata, roleRef, subjects } as KubeObject);
+    return await serviceAccountToken(this.client, { namespace, name });
+  }
+
+  async stack(id: string, status?: StackStatus, spec: Partial<StackSpec> = {}): Promise<void> {
+    const [namespace = "", name = ""] = id.split("/");
+    const { apiVersion, kind } = stacks;
+    const source = spec.projectRepo ? {} : { programRef: { name: "program" } };
+    const metadata = { name, namespace };
+    await this.client.create(stacks, { apiVersion, kind, metadata, spec: { stack: "dev", ...source, ...spec } });
+    if (status) await this.status(id, status);
+  }
+
+  async status(id: string, status: StackStatus): Promise<void> {
+    const [namespace = "", name = ""] = id.split("/");
+    const body = { status };
+    await this.client.patch(stacks, { namespace, name }, { patch: { type: "merge", body }, subresource: "status" });
+  }
+
+  async update(id: string, stack: string, change: Pick<Update, "spec" | "status">): Promise<void> {
+    const [namespace = "", name = ""] = id.split("/");
+    const { apiVersion, kind } = updates;
+    const spec = { workspaceName: stack, stackName: "dev", type: "up", ...change.spec };
+    const metadata = { namespace, name, labels: labelsOfStack(stack) };
+    await this.client.create(updates, { apiVersion, kind, metadata, spec });
+    const body = { status: change.status ?? {} };
+    await this.client.patch(updates, { namespace, name }, { patch: { type: "merge", body }, subresource: "status" });
+  }
+
+  async record(id: string, record: Omit<UpdateRecordContent, "updateName" | "updateUid" | "pulumiStack">): Promise<void> {
+    const [namespace = "", name = ""] = id.split("/");
+    const { apiVersion, kind } = records;
+    const metadata = { namespace, name, labels: labelsOfStack(record.stackName ?? "") };
+    const content: UpdateRecordContent = { updateName: name, updateUid: `uid-of-${name}`, pulumiStack: "dev", ...record };
+    await this.client.create(records, { apiVersion, kind, metadata, record: content });
+  }
+
+  async lease(namespace: string, annotations: Readonly<Record<string, string>> = {}): Promise<void> {
+    const { apiVersion, kind } = builtin.leases;
+    const microTime = (seconds: number): string => new Date(now - seconds * 1000).toISOString().replace("Z", "000Z");
+    const times = { renewTime: microTime(2), acquireTime: microTime(86_400) };
+    const spec = { holderIdentity: "operator-0", leaseDurationSeconds: 15, leaseTransitions: 1, ...times };
+    const metadata = { name: leaseName, namespace, annotations };
+    await this.client.apply(builtin.leases, { apiVersion, kind, metadata, spec }, { fieldManager: "test" });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#browser.close();
+    await Promise.all(this.#consoles.map(async (each) => await each.stop()));
+  }
+}
+
+/** One user's browser. */
+export class Visitor {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  readonly origin: string;
+
+  constructor(context: BrowserContext, page: Page, origin: string) {
+    this.context = context;
+    this.page = page;
+    this.origin = origin;
+  }
+
+  /** Goes to an address of the console as a link does, without losing the session. */
+  async open(path: string, heading: string): Promise<void> {
+    await this.page.goto(`${this.origin}${path}`);
+    await this.page.getByRole("heading", { level: 1, name: heading, exact: true }).waitFor();
+  }
+
+  async signIn(token: string): Promise<void> {
+    await this.page.getByLabel("Token").fill(token);
+    await this.page.getByRole("button", { name: "Sign in" }).click();
+    await this.page.getByRole("navigation", { name: "Main" }).waitFor();
+  }
+
+  async text(): Promise<string> {
+    return await this.page.locator("body").innerText();
+  }
+
+  /** What axe-core finds, one line for each violation. */
+  async violations(): Promise<string[]> {
+    await this.page.evaluate(axeSource);
+    const found = await this.page.evaluate(async () => {
+      const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
+      return (await axe.run()).violations;
+    });
+    return found.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`);
+  }
+}
+
+interface Violation {
+  readonly id: string;
+  readonly help: string;
+  readonly nodes: readonly { readonly html: string }[];
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+const condition = (type: string, part: Pick<Condition, "status" | "reason" | "message">): Condition => ({
+  type,
+  ...part,
+  lastTransitionTime: ago(3600),
+  observedGeneration: 1,
+});
+
+/** As packages/operator/src/stack/status.ts writes it. */
+export function stalled(reason: StackReason<"Stalled">, message: string, more: StackStatus = {}): StackStatus {
+  const conditions = [
+    condition("Ready", { status: "False", reason: "NotReadyStalled", message }),
+    condition("Stalled", { status: "True", reason, message }),
+  ];
+  return { observedGeneration: 1, conditions, ...more };
+}
+
+export function reconciling(reason: StackReason<"Reconciling">, message: string, more: StackStatus = {}): StackStatus {
+  const conditions = [
+    condition("Ready", { status: "False", reason: "NotReadyInProgress", message }),
+    condition("Reconciling", { status: "True", reason, message }),
+  ];
+  return { observedGeneration: 1, conditions, ...more };
+}
+
+export function ready(message = "The last update succeeded: 2 created.", more: StackStatus = {}): StackStatus {
+  const { conditions = [], ...rest } = more;
+  const own = condition("Ready", { status: "True", reason: "ProcessingCompleted", message });
+  return { observedGeneration: 1, conditions: [own, ...conditions], ...rest };
+}
+
+export const drifted = (message: string): Condition =>
+  condition("Drifted", { status: "True", reason: "DriftDetected", message });

@@ -1,0 +1,139 @@
+/** Every page in both themes and on a narrow screen: its content, its accessibility, and the screenshots of the docs. */
+import { join } from "node:path";
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import { openShop, shop } from "./shop.ts";
+import { BrowserStage, testTimeoutMs, type Look, type Visitor } from "./browser-stage.ts";
+
+setDefaultTimeout(testTimeoutMs);
+
+const images = join(import.meta.dir, "../../../docs/images");
+
+interface View {
+  readonly path: string;
+  readonly heading: string;
+  /** Texts that must appear. */
+  readonly shows: readonly string[];
+  /** The name of its screenshot. */
+  readonly image?: string;
+}
+
+const views: readonly View[] = [
+  {
+    path: "/",
+    heading: "Stacks",
+    shows: ["6 Stacks", "Failing", "conflicts with another subnet", "retry of the failed update in 5m"],
+    image: "fleet",
+  },
+  {
+    path: `/stacks/${shop}/network`,
+    heading: "network",
+    shows: ["RetryingAfterFailure", "The last update failed and will be retried", "Retry of the failed update in 5m"],
+    image: "stack",
+  },
+  { path: `/stacks/${shop}/network/resources`, heading: "network", shows: ["4 resources", "vpc-0a1b2c3d", "private-a"] },
+  { path: `/stacks/${shop}/network/runs`, heading: "network", shows: ["network-2", "network-1", "the first update"] },
+  { path: `/stacks/${shop}/network/outputs`, heading: "network", shows: ["vpcId", "eu-central-1"] },
+  {
+    path: `/stacks/${shop}/database/inputs`,
+    heading: "database",
+    shows: ["VPC_ID", "output vpcId of Stack network", "Secret database, key password", "not shown"],
+  },
+  { path: `/stacks/${shop}/orders/drift`, heading: "orders", shows: ["backupRetentionPeriod", "changed"] },
+  { path: `/stacks/${shop}/network/events`, heading: "network", shows: ["There are no events."] },
+  { path: `/stacks/${shop}/network/yaml`, heading: "network", shows: ["apiVersion: pulumi.com/v1", "repoDir: network"] },
+  {
+    path: `/runs/${shop}/network-2`,
+    heading: "network-2",
+    shows: ["programError", "private-a", "create", "14 s", "failed"],
+    image: "run",
+  },
+  { path: `/runs/${shop}/network-2/diagnostics`, heading: "network-2", shows: ["InvalidSubnet.Conflict", "deprecated"] },
+  { path: `/runs/${shop}/network-2/log`, heading: "network-2", shows: ["Updating (dev):", "4 lines"] },
+  { path: `/runs/${shop}/search-7`, heading: "search-7", shows: ["running", "60 %"] },
+  {
+    path: `/runs/${shop}/network-1/compare/network-2`,
+    heading: "Compare two runs",
+    shows: ["77aa01b", "9c4f2d1", "config changed", "program the same", "create failed"],
+    image: "compare",
+  },
+  { path: "/approvals", heading: "Approvals", shows: ["1 to replace, 1 to create", "1 destructive"] },
+  {
+    path: `/approvals/${shop}/database`,
+    heading: "Plan of database",
+    shows: ["replace orders", "because of engineVersion", '"15.4"', "[secret]", "website", "Approve", "Reject"],
+    image: "approval",
+  },
+  {
+    path: "/dependencies",
+    heading: "Dependencies",
+    shows: ["4 Stacks, 3 dependencies", "network", "website"],
+    image: "dependencies",
+  },
+  { path: "/operator", heading: "Operator", shows: ["operator-0", "running"] },
+  { path: "/nowhere", heading: "Not found", shows: ["There is no page /nowhere."] },
+];
+
+const looks: readonly (readonly [string, Look])[] = [
+  ["light", { theme: "light" }],
+  ["dark", { theme: "dark" }],
+  ["narrow", { theme: "light", width: 360, height: 740 }],
+];
+
+let stage: BrowserStage;
+const visitors = new Map<string, Visitor>();
+
+beforeAll(async () => {
+  stage = await BrowserStage.set();
+  await openShop(stage);
+  for (const [name, look] of looks) visitors.set(name, await stage.admin(look));
+}, testTimeoutMs);
+
+afterAll(async () => await stage[Symbol.asyncDispose]());
+
+function visitor(name: string): Visitor {
+  const found = visitors.get(name);
+  if (!found) throw new Error(`there is no visitor ${name}`);
+  return found;
+}
+
+const squeezed = (text: string): string => text.replaceAll(/\s+/g, " ");
+
+describe.each(views)("$path", ({ path, heading, shows, image }) => {
+  test("shows what it should", async () => {
+    const { page } = visitor("light");
+    await visitor("light").open(path, heading);
+    for (const text of shows) {
+      await expectSoon(async () => squeezed(await page.locator("main").innerText()), text);
+    }
+  });
+
+  test.each(looks.map(([name]) => name))("has no accessibility violations: %s", async (name) => {
+    const { page } = visitor(name);
+    if (name !== "light") await visitor(name).open(path, heading);
+    await page.locator(".loading").waitFor({ state: "detached" });
+    expect(await visitor(name).violations()).toEqual([]);
+  });
+
+  test("fits a screen of 360 px", async () => {
+    const width = await visitor("narrow").page.evaluate(() => document.documentElement.scrollWidth);
+    expect(width).toBeLessThanOrEqual(360);
+  });
+
+  test.if(image !== undefined)("has a screenshot", async () => {
+    await visitor("light").page.screenshot({ path: join(images, `console-${image ?? ""}.png`), animations: "disabled" });
+    expect(await Bun.file(join(images, `console-${image ?? ""}.png`)).exists()).toBe(true);
+  });
+});
+
+/** Fails with the whole text. */
+async function expectSoon(read: () => Promise<string>, text: string): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  let seen = await read();
+  while (!seen.includes(text) && performance.now() < deadline) {
+    await Bun.sleep(50);
+    seen = await read();
+  }
+  expect(seen).toContain(text);
+}
