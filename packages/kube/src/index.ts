@@ -40,5 +40,5 @@ export * from "./store/store.ts";
 export * from "./timestamp.ts";
 export type { ApiResponse } from "./client/requests/request.ts";
 export type { Listen, Protection } from "./telemetry/http-server.ts";
-export { isObject, objectAt, textAt } from "./client/json.ts";
+export { isObject, objectAt, textAt } from "./client/requests/json.ts";
 export { whenAborted } from "./abort.ts";

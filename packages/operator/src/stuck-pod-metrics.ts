@@ -2,7 +2,7 @@
 import type { Update, UpdateStalledReason, Workspace } from "@pko/api";
 import { keyOf, type Key, type KubeObject, type Registry, type Store } from "@pko/kube";
 
-import { findCondition } from "./shared/conditions.ts";
+import { findCondition } from "./shared/objects/conditions.ts";
 import { workspaceKeyOf } from "./shared/updates.ts";
 
 interface Stores {

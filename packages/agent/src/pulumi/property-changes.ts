@@ -8,7 +8,7 @@ import {
 } from "@pko/records";
 import { truncate, truncateName } from "../system/clean-text.ts";
 import type { Cleaner } from "./engine-events.ts";
-import { entry } from "./project.ts";
+import { entry } from "./project/project.ts";
 import { asRecord, differences, formatPath, parsePath, type PropertyPath } from "./property-path.ts";
 import { findProperty, showValue } from "./property-values.ts";
 

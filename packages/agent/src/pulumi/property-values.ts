@@ -6,7 +6,7 @@ import { maxValueChars } from "@pko/records";
 import { truncate, type Clean } from "../system/clean-text.ts";
 import { describesSecret } from "../system/secret-forms.ts";
 import type { Cleaner } from "./engine-events.ts";
-import { entry } from "./project.ts";
+import { entry } from "./project/project.ts";
 import type { PropertyPath } from "./property-path.ts";
 import { secretSignature, signatureKey, unknownValue } from "./signatures.ts";
 

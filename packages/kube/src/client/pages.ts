@@ -1,7 +1,7 @@
 /** A list page by page, for a caller that does not keep all objects. */
 import type { ListOptions } from "./client.ts";
-import { requestSettings, type ConnectOptions } from "./connection.ts";
-import type { Credentials } from "./credentials.ts";
+import { requestSettings, type ConnectOptions } from "./connection/connection.ts";
+import type { Credentials } from "./connection/credentials.ts";
 import { defaultPageSize, readPage, type Page } from "./list.ts";
 import type { KubeObject, Resource } from "../resource.ts";
 

@@ -48,7 +48,7 @@ export type Step =
       readonly resourceVersion?: string;
     }
   /** Finished Updates, each only in the version that was observed. */
-  | { readonly kind: "deleteUpdates"; readonly updates: readonly UpdateView[] }
+  | { readonly kind: "deleteUpdates"; readonly updates: readonly UpdateFacts[] }
   | { readonly kind: "deleteWorkspace"; readonly uid: string };
 
 export interface PrerequisiteRequest {

@@ -1,7 +1,7 @@
 /** Parses configuration keys and paths by the CLI's rules, because the agent writes the settings file for the CLI. */
 import { done, failed, type Outcome } from "../../outcome.ts";
 import { quoteName } from "../../system/clean-text.ts";
-import { parsePath } from "./property-path.ts";
+import { parsePath } from "../property-path.ts";
 
 export interface ConfigKey {
   /** `<namespace>:<name>`, as in the settings file. */

@@ -7,13 +7,13 @@ import { addFinalizer, removeFinalizer, removeOrphanFinalizers, removeUpdateFina
 import {
   applyWorkspace,
   createUpdate,
+  deleteUpdates,
   deleteWorkspace,
   requestPrerequisites,
   withdrawUpdate,
   writeOutputs,
 } from "./objects.ts";
 import { replan, stackRef, type PerformedStep, type Performer } from "./performer.ts";
-import { deleteUpdates } from "./updates.ts";
 import type { Step } from "../steps.ts";
 import type { Rejection, StackView } from "../view.ts";
 

@@ -2,12 +2,12 @@ import type { StackSpec } from "@pko/api";
 import { describe, expect, test } from "bun:test";
 
 import { ago, anUpdate, now, succeeded, viewOf, type Setting } from "../testing/views.ts";
-import type { StackView, UpdateView } from "../view.ts";
+import type { StackView, UpdateFacts } from "../view.ts";
 import { historyExceeded } from "./history.ts";
 import { planStack } from "./index.ts";
 
 /** Ended that many minutes ago, and recorded. */
-const ended = (name: string, minutes: number, changes: Partial<UpdateView> = {}): UpdateView =>
+const ended = (name: string, minutes: number, changes: Partial<UpdateFacts> = {}): UpdateFacts =>
   anUpdate({
     name,
     uid: `uid-of-${name}`,
@@ -144,7 +144,7 @@ const cases: readonly Case[] = [
   ["deletes nothing for an invalid spec", { spec: { ...limits(0), stack: "" }, updates: [newest, older] }, []],
 ];
 
-function withoutTrigger({ trigger: _, ...update }: UpdateView): UpdateView {
+function withoutTrigger({ trigger: _, ...update }: UpdateFacts): UpdateFacts {
   return update;
 }
 

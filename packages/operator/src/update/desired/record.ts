@@ -13,7 +13,7 @@ import {
 import { defined } from "@pko/kube";
 import type { RecordResult } from "@pko/rpc";
 
-import { ownerReference } from "../../shared/owner-reference.ts";
+import { ownerReference } from "../../shared/objects/owner-reference.ts";
 import { truncate } from "../../shared/truncate.ts";
 import type { Ending } from "../outcome.ts";
 import { resultText } from "../result-text.ts";

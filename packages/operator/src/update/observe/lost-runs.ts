@@ -5,7 +5,6 @@
 import type { Update } from "@pko/api";
 import type { LostRun } from "@pko/rpc";
 
-import { findCondition } from "../../shared/objects/conditions.ts";
 import { mayHaveLeftLock } from "../../shared/left-lock.ts";
 
 /** Enough: Updates are deleted after a day, and a lock already blocks the next run. */

@@ -14,7 +14,7 @@ import {
 } from "@pko/kube";
 
 import { updates } from "../../kinds.ts";
-import { foreignText } from "../../shared/ownership.ts";
+import { foreignText } from "../../shared/objects/ownership.ts";
 
 export interface OwnedWriter {
   readonly client: Client;

@@ -2,7 +2,6 @@
 import { ApiError, builtin, type ApiObject } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
-import { foreignText } from "../../shared/objects/ownership.ts";
 import * as messages from "../messages.ts";
 import { createOwned, type OwnedWriter } from "./create-owned.ts";
 
