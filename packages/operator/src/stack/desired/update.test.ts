@@ -41,10 +41,10 @@ describe("the Update", () => {
     [{ reason: "request", trigger: { ...trigger, reconcileRequest: "please" } }, "the reconcile request please"],
     [{ reason: "retry" }, "a retry"],
     [{ reason: "drift" }, "the correction of drift"],
-    [{ reason: "drift", trigger: { ...trigger, type: "refresh" } }, "the check for drift"],
+    [{ reason: "drift", trigger: { ...trigger, type: "refresh" } }, "the drift check"],
     [
       { reason: "drift", trigger: { ...trigger, type: "refresh", driftRequest: "now" } },
-      "the check for drift, requested as now",
+      "the drift check, requested as now",
     ],
   ];
   for (const [request, text] of reasons) {

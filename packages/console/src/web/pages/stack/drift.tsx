@@ -1,4 +1,4 @@
-/** What the last check for drift has found. */
+/** What the last drift check has found. */
 import type { StackDrift } from "@pko/api/browser";
 import { urnName, urnType } from "@pko/records/browser";
 
