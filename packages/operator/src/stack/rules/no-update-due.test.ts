@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
+import { timestamp } from "@pko/kube";
 
-import { cases, creating, failed, messageFor, now, succeeded, viewOf } from "../testing/views.ts";
+import { cases, creating, failed, messageFor, now, resync, succeeded, viewOf } from "../testing/views.ts";
 import { stackStatus } from "../status.ts";
 import { planStack } from "./index.ts";
 
@@ -91,4 +92,19 @@ test("does not write pending outputs while another owner's Secret has the name f
     outcome: { reason: "OwnershipConflict" },
     requeueAt: now + 15_000,
   });
+});
+
+test("deletes the Workspace that was observed", () => {
+  const view = viewOf({ spec: reclaim, last: succeeded() });
+  expect(planStack(view).steps).toEqual([{ kind: "deleteWorkspace", uid: "uid-of-workspace" }]);
+});
+
+test("writes the outputs of the last update", () => {
+  const view = viewOf({ last: pending, outputs: readOutputs });
+  expect(planStack(view).steps).toEqual([{ kind: "writeOutputs", updateName: "web-last" }]);
+});
+
+test("requeues a Stack with lost outputs for its next resync", () => {
+  const view = viewOf({ spec: resync(600), last: { ...pending, lastResyncTime: timestamp(now) } });
+  expect(planStack(view).requeueAt).toBe(now + 600_000);
 });

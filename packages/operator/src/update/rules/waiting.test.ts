@@ -17,7 +17,7 @@ const missing = { kind: "waiting", reason: "WorkspaceNotFound", message: message
 
 const waitsFor = (name: string) => ({
   ...waits("WorkspaceNotReady"),
-  status: { conditions: [{ message: containing(name) }, {}, {}, {}] },
+  status: { conditions: [{ message: messages.notFirst(name) }, {}, {}, {}] },
 });
 
 table("an Update that has not started", [
@@ -51,11 +51,11 @@ table("an Update that has not started", [
     "waits for the first of the Updates that were created earlier",
     [
       workspaceReady,
-      sibling("second", { createdAgoMs: 90_000 }),
-      sibling("first"),
-      sibling("third", { createdAgoMs: 80_000 }),
+      sibling("web-b", { createdAgoMs: 90_000 }),
+      sibling("web-a"),
+      sibling("web-c", { createdAgoMs: 80_000 }),
     ],
-    waitsFor("first"),
+    waitsFor("web-a"),
   ],
   [
     "waits for an Update of the same second whose name sorts first",
