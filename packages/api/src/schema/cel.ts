@@ -13,6 +13,19 @@ export interface CelRule {
 
 export const validatedBy = (...rules: readonly CelRule[]) => ({ "x-kubernetes-validations": rules });
 
+/**
+ * Rules that do not apply to a value that has violated them before. Objects from before the rules must stay editable: Kubernetes
+ * ensures that for values that have not changed, but until 1.32 not when the status is written. Not for items of lists, which
+ * have no former value.
+ */
+export const validatedUnlessInvalidBefore = (...rules: readonly CelRule[]) =>
+  validatedBy(
+    ...rules.map((each): CelRule => {
+      const before = each.rule.replaceAll(/\bself\b/g, "oldSelf.value()");
+      return { ...each, rule: `(${each.rule}) || (oldSelf.hasValue() && !(${before}))`, optionalOldSelf: true };
+    }),
+  );
+
 /** True if the optional string field is set and not empty: as in the Go operator, an empty string means "not set". */
 export const isSet = (field: string): string => `has(self.${field}) && self.${field} != ''`;
 

@@ -1,5 +1,5 @@
 /** When and how a Stack's updates run. */
-import { validationText, validatedBy } from "../schema/cel.ts";
+import { validationText, validatedUnlessInvalidBefore } from "../schema/cel.ts";
 import { choice, flag, int64, listOf, optional, texts } from "../schema/field.ts";
 import { Prerequisite } from "./prerequisite.ts";
 import { stackMessages as messages } from "./messages.ts";
@@ -22,7 +22,7 @@ export const lifecycleFields = {
     int64(
       "The interval in seconds between checks for new commits, and between updates with continueResyncOnCommitMatch. Minimum and default: 60.",
       {
-        ...validatedBy({ rule: "self >= 0", message: validationText(messages.negativeResync) }),
+        ...validatedUnlessInvalidBefore({ rule: "self >= 0", message: validationText(messages.negativeResync) }),
       },
     ),
   ),

@@ -1,7 +1,7 @@
 /** References to values, as used in envRefs, secretsRef and gitAuth. */
 import { Type, type Static } from "typebox";
 
-import { isSet, validationText, validatedBy, type CelRule } from "../schema/cel.ts";
+import { isSet, validationText, validatedUnlessInvalidBefore, type CelRule } from "../schema/cel.ts";
 import { optional, text } from "../schema/field.ts";
 import { stackMessages as messages } from "./messages.ts";
 
@@ -95,7 +95,7 @@ const secretOnly: readonly CelRule[] = [
 
 export const ValueReference = Type.Object(fields, {
   description: "The source of a value.",
-  ...validatedBy(...anyType),
+  ...validatedUnlessInvalidBefore(...anyType),
 });
 export type ValueReference = Static<typeof ValueReference>;
 
@@ -108,4 +108,4 @@ const credentialFields = {
 
 /** A reference to a credential, which must be in a Secret. */
 export const credential = (description: string) =>
-  Type.Object(credentialFields, { description, ...validatedBy(...secretOnly) });
+  Type.Object(credentialFields, { description, ...validatedUnlessInvalidBefore(...secretOnly) });

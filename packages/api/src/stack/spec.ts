@@ -1,7 +1,7 @@
 /** The desired state of a Stack. */
 import { Type, type Static } from "typebox";
 
-import { validatedBy } from "../schema/cel.ts";
+import { validatedUnlessInvalidBefore } from "../schema/cel.ts";
 import { optional, text } from "../schema/field.ts";
 import { configurationFields } from "./configuration.ts";
 import { controlFields } from "./control.ts";
@@ -20,6 +20,6 @@ export const StackSpec = Type.Object(
     workspaceTemplate: optional(WorkspaceTemplate),
     updateTemplate: optional(UpdateTemplate),
   },
-  { description: "The program to deploy and how to deploy it.", ...validatedBy(...sourceRules) },
+  { description: "The program to deploy and how to deploy it.", ...validatedUnlessInvalidBefore(...sourceRules) },
 );
 export type StackSpec = Static<typeof StackSpec>;
