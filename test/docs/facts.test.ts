@@ -57,6 +57,20 @@ test("the security page lists exactly the operator's permissions", () => {
   expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(granted));
 });
 
+test("the oldest Kubernetes that the docs, the chart and the CLI accept is the oldest that is tested", () => {
+  const minorIn = (path: string, pattern: RegExp): number =>
+    Number(pattern.exec(readFileSync(join(root, path), "utf8"))?.[1]);
+  const tested = minorIn("hack/cluster/src/kubernetes.ts", /const versions = \{ "1\.(\d+)"/);
+  const claimed = [
+    minorIn("charts/pulumi-kubernetes-operator/Chart.yaml", /kubeVersion: ">= 1\.(\d+)\.0-0"/),
+    minorIn("packages/cli/src/check/cluster.ts", /leastMinor = (\d+)/),
+    ...["README.md", "docs/getting-started.md", "docs/migration.md"].map((page) =>
+      minorIn(page, /Kubernetes 1\.(\d+) or newer/),
+    ),
+  ];
+  expect(claimed).toEqual(claimed.map(() => tested));
+});
+
 test("the flags and metrics on the operations page exist", () => {
   const documented = codeSpans("docs/operations.md");
   const flags = documented.filter((span) => /^--[a-z-]+$/.test(span));

@@ -63,9 +63,9 @@ describe("migration", () => {
 
 describe("checks", () => {
   test.each([
-    ["v1.30.0", "ok"],
+    ["v1.31.0", "ok"],
     ["v1.35.2+k3s1", "ok"],
-    ["v1.29.9", "failed"],
+    ["v1.30.9", "failed"],
   ] as const)("Kubernetes %s: %s", (version, result) => expect(kubernetesCheck(version).result).toBe(result));
 
   test("missing and hidden CRDs", () => {

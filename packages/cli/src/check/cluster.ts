@@ -12,7 +12,7 @@ import type { OperatorFacts } from "../why/facts.ts";
 import { gatherSurroundings } from "../why/gather.ts";
 import { operatorDown, operatorSuspended } from "../why/rules/operator.ts";
 
-const leastMinor = 30;
+const leastMinor = 31;
 
 export async function clusterChecks(context: Context): Promise<Check[]> {
   const [kubernetes, definitions, policies, around, permissions] = await Promise.all([

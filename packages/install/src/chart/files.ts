@@ -28,7 +28,7 @@ export const chartMetadata = {
   type: "application",
   version,
   appVersion: imageTag,
-  kubeVersion: ">= 1.30.0-0",
+  kubeVersion: ">= 1.31.0-0",
   home: "https://www.pulumi.com",
   sources: ["https://github.com/pulumi/pulumi-kubernetes-operator"],
   keywords: ["pulumi", "kubernetes", "operator", "gitops"],
