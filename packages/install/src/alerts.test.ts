@@ -38,7 +38,12 @@ describe("a stalled Stack raises an alert with the reason", () => {
   );
   const [, excluded = ""] = /reason!~"(.*)"/.exec(expressionOf("PulumiStackStalled")) ?? [];
   /** What reports these instead; a rejection is a decision of a user. */
-  const others = { UpdateFailed: "PulumiStackFailing", NodeLost: "PulumiNodeLost", ApprovalRejected: undefined };
+  const others = {
+    UpdateFailed: "PulumiStackFailing",
+    NodeLost: "PulumiNodeLost",
+    UpdateNotStopped: "PulumiUpdateNotStopped",
+    ApprovalRejected: undefined,
+  };
 
   test.each(Object.keys(stackConditions.Stalled))("%s", (reason) => {
     const isSeparate = reason in separate || reason in others;
