@@ -70,5 +70,5 @@ const lists: readonly (readonly [string, readonly Packet[], readonly (readonly [
 ];
 test.each(lists)("a list of refs shows %s", (_, packets, expected) => {
   const found = parseRefPackets(packets, names);
-  expect(found && [...found]).toEqual(expected && [...expected.map(([name, id]) => [name, id] as [string, string])]);
+  expect(found && [...found]).toEqual(expected?.map(([name, id]) => [name, id] as [string, string]));
 });

@@ -46,7 +46,7 @@ interface GitPollerOptions {
   readonly metrics?: Registry;
 }
 
-/** A git process takes memory, and fifty times the CPU time of a request. */
+/** A git process takes memory, and a hundred times the CPU time of a request. */
 const limits: Readonly<Record<Transport, PollLimits & { readonly timeoutMs: number }>> = {
   http: { total: 256, perHost: 32, perNamespace: 64, suspects: 64, timeoutMs: 20_000 },
   git: { total: 8, perHost: 4, perNamespace: 4, suspects: 2, timeoutMs: 30_000 },

@@ -56,9 +56,9 @@ const orders: readonly (readonly [string, Partial<PollLimits>, readonly string[]
   ],
   ["a poll of two namespaces starts once", {}, ["a+b/x/1", "a/x/2", "b/x/2"], ["a+b/x/1", "b/x/2", "a/x/2"]],
 ];
-test.each(orders)("%s", (_, limits, pushed, expected) => {
-  expect(namesOf(startAll(queueOf(limits, ...pushed)))).toEqual([...expected]);
-});
+for (const [name, limits, pushed, expected] of orders) {
+  test(name, () => expect(namesOf(startAll(queueOf(limits, ...pushed)))).toEqual([...expected]));
+}
 
 describe("a slot", () => {
   test("is free again when its poll ends", () => {

@@ -28,7 +28,7 @@ export interface PollLimits {
 export interface StartedPoll<P> {
   readonly poll: P;
   /** Frees the slot. */
-  end(): void;
+  readonly end: () => void;
 }
 
 /** Of one suspect endpoint. */
