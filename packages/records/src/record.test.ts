@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { decodeContent, emptyContent, encodeContent, type RecordContent } from "./record.ts";
+import { decodeContent, emptyContent, encodeContent, withoutRepetitions, type RecordContent } from "./record.ts";
 
 const content: RecordContent = {
   ...emptyContent,
@@ -13,6 +13,26 @@ const gzip = async (text: string): Promise<string> =>
 
 test("content survives encoding", async () => {
   expect(await decodeContent(await encodeContent(content))).toEqual(content);
+});
+
+test("what events repeat about resources is left out and added again", async () => {
+  const place = { parent: "urn:stack", provider: "urn:provider", id: "7" };
+  const step = { kind: "resource", phase: "finished", op: "same", urn: "urn:a", resourceType: "t" } as const;
+  const events = [
+    { ...step, ...place },
+    { ...step, phase: "started", op: "update", parent: "urn:stack" } as const,
+    { ...step, ...place, op: "delete-replaced", id: "6" },
+    { ...step, ...place, urn: "urn:deleted", op: "delete" },
+  ].map((event, index) => ({ seq: index + 1, time: "2026-01-01T00:00:00Z", event }));
+  const all: RecordContent = { ...emptyContent, events, resources: [{ urn: "urn:a", ...place }] };
+  const compact = withoutRepetitions(all);
+  expect(compact.events.map(({ event }) => event)).toEqual([
+    step,
+    { ...step, phase: "started", op: "update" },
+    { ...step, op: "delete-replaced", id: "6" },
+    { ...step, ...place, urn: "urn:deleted", op: "delete" },
+  ]);
+  expect(await decodeContent(await encodeContent(compact))).toEqual(all);
 });
 
 test("content that cannot be read is undefined", async () => {

@@ -3,7 +3,7 @@ import { Type, type Static } from "typebox";
 import { Check } from "typebox/value";
 import { decompress } from "./decompress.ts";
 import { maxUrnChars } from "./limits.ts";
-import { NumberedEvent } from "./run-event.ts";
+import { NumberedEvent, type ResourceEvent } from "./run-event.ts";
 
 /** Changes only if a reader of this version would misunderstand the content. */
 const contentVersion = 1;
@@ -56,8 +56,49 @@ export async function encodeContent(content: RecordContent): Promise<string> {
   return bytes.toBase64();
 }
 
+/** What an event says about a resource besides what happens to it. */
+const placeFields = ["parent", "provider", "id"] as const;
+
+/**
+ * Leaves out of events what `resources` says about the same resource: gzip does not find repetitions that are so far apart.
+ * `decodeContent` adds it again.
+ */
+export function withoutRepetitions(content: RecordContent): RecordContent {
+  return mapResourceEvents(content, (event, resource) => {
+    const copy = { ...event };
+    for (const field of placeFields) if (copy[field] === resource[field]) delete copy[field];
+    return copy;
+  });
+}
+
+function withRepetitions(content: RecordContent): RecordContent {
+  return mapResourceEvents(content, (event, resource) => {
+    const copy = { ...event };
+    for (const field of placeFields) {
+      const value = resource[field];
+      // The start of a step has only the parent.
+      const isReported = field === "parent" || event.phase !== "started";
+      if (isReported && value !== undefined) copy[field] ??= value;
+    }
+    return copy;
+  });
+}
+
+function mapResourceEvents(
+  content: RecordContent,
+  map: (event: ResourceEvent, resource: RecordedResource) => ResourceEvent,
+): RecordContent {
+  const byUrn = new Map(content.resources.map((resource) => [resource.urn, resource]));
+  const events = content.events.map((numbered) => {
+    const { event } = numbered;
+    const resource = event.kind === "resource" ? byUrn.get(event.urn) : undefined;
+    return event.kind === "resource" && resource ? { ...numbered, event: map(event, resource) } : numbered;
+  });
+  return { ...content, events };
+}
+
 /** Undefined if it is damaged or of a later version. */
 export async function decodeContent(encoded: string): Promise<RecordContent | undefined> {
   const value = await decompress(encoded);
-  return Check(RecordContent, value) ? value : undefined;
+  return Check(RecordContent, value) ? withRepetitions(value) : undefined;
 }
