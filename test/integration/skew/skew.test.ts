@@ -82,6 +82,8 @@ describe("upgrade: an old agent and a new operator", () => {
       result: { outcome: "succeeded" },
       outputs: [{ value: "x" }],
     });
+    // It is older than records.
+    expect(await web.agent.record({ runId: "up-2" })).toMatchObject({ ok: false, error: { code: "unknownMethod" } });
     expect(await web.run("destroy-3", { kind: "destroy" })).toMatchObject({ outcome: "succeeded" });
     expect(operations(web)).toEqual(["up", "up", "destroy"]);
   });
