@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { builtin, reflector, type Client, type KubeObject, type Reflector, type Resource } from "@pko/kube";
-import type { Approval, Update } from "@pko/api";
-import { approvals, stacks, updates, workspaces } from "@pko/operator";
+import type { Approval, Update, UpdateRecord } from "@pko/api";
+import { approvals, stacks, updateRecords, updates, workspaces } from "@pko/operator";
 
 import type { SeenApproval } from "./audit.ts";
 
@@ -12,6 +12,7 @@ const kinds: readonly Resource[] = [
   stacks,
   workspaces,
   updates,
+  updateRecords,
   approvals,
   builtin.statefulSets,
   builtin.services,
@@ -167,6 +168,10 @@ function ownedParts(object: KubeObject): object {
       return { name };
     case "StatefulSet":
       return { ...identity, spec: { ...spec, template: undefined } };
+    case "UpdateRecord": {
+      const { type, result } = (object as UpdateRecord).record;
+      return { ...identity, type, result };
+    }
     case "Secret":
       return { ...identity, keys: Object.keys(data ?? {}), ...(isOutputs(name) && { data }) };
     case "Service":

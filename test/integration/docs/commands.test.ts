@@ -49,9 +49,16 @@ const checks: Readonly<Record<string, (command: Command) => void | Promise<void>
   pulumi: (command) => checkCobra("pulumi", command),
   docker: checkDocker,
   grep: ({ words }) => expect(Bun.spawnSync(["grep", ...words.slice(1)], { stdin: new Uint8Array() }).exitCode).toBe(1),
+  base64: checkHelp,
+  gunzip: checkHelp,
   git: ({ words }) => expect(["clone", "push"]).toContain(words[1] ?? ""),
   export: ({ words }) => expect(words[1]).toMatch(/^[A-Z_]+=/),
 };
+
+/** The program accepts these options. */
+function checkHelp({ words }: Command): void {
+  expect(Bun.spawnSync([...words, "--help"]).exitCode).toBe(0);
+}
 
 function checkMake({ words }: Command): void {
   const makefile = readFileSync(join(root, "Makefile"), "utf8");

@@ -79,8 +79,9 @@ test("a run leaves a record that its Update owns, with its events", async () => 
   });
   const content = await decodeContent(found?.record.content ?? "");
   expect(content?.events.map(({ event }) => event.kind)).toEqual(["resource"]);
+  // Events and metrics follow the status.
+  await waitFor(() => metrics().includes('update_records_total{result="stored"} 1'));
   expect(reasons()).toEqual(["UpdateSucceeded"]);
-  expect(metrics()).toContain('update_records_total{result="stored"} 1');
 });
 
 test("the object with the largest record is not larger than 64 KiB, and its annotation has its size", async () => {
@@ -124,6 +125,7 @@ test("a run of an agent that is older than records has a record without events",
   const [found] = await scene.records();
   expect(found?.record.result).toBe("succeeded");
   expect(found?.record.content).toBeUndefined();
+  await waitFor(() => reasons().length > 0, { what: "the events, which follow the status" });
   expect(reasons()).toEqual(["UpdateSucceeded"]);
 });
 
@@ -145,7 +147,7 @@ test("a record of another owner is not changed; the run's result is stored never
   expect(await scene.records()).toEqual([before]);
   await waitFor(() => reasons().length === 2, { what: "the events, which follow the status" });
   expect(reasons()).toEqual(["UpdateSucceeded", "RecordNotStored"]);
-  expect(metrics()).toContain('update_records_total{result="failed"} 1');
+  await waitFor(() => metrics().includes('update_records_total{result="failed"} 1'));
 });
 
 test("the record of an earlier Update of the same name is replaced", async () => {
