@@ -38,24 +38,50 @@ export interface Result {
   readonly err: string;
 }
 
-export type Cli = (args: readonly string[], options?: { readonly columns?: number }) => Promise<Result>;
+interface CliOptions {
+  readonly columns?: number;
+  /** Called with everything that it has printed, whenever that is more. */
+  readonly onOutput?: (printed: string) => void;
+}
+
+export type Cli = (args: readonly string[], options?: CliOptions) => Promise<Result>;
 
 /** The user's own environment, for example KUBECONFIG, has no effect. */
 export function cliWith(kubeconfig: string): Cli {
-  return async (args, { columns = 100 } = {}) => {
+  return async (args, { columns = 100, onOutput } = {}) => {
     const child = Bun.spawn([process.execPath, main, ...args, "--kubeconfig", kubeconfig], {
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
       env: { PATH: process.env["PATH"] ?? "", COLUMNS: String(columns) },
     });
-    const [out, err, code] = await Promise.all([
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-      child.exited,
-    ]);
-    return { code, out, err };
+    const printed = { out: "", err: "" };
+    const read = async (name: "out" | "err", stream: ReadableStream<Uint8Array>): Promise<void> => {
+      const decoder = new TextDecoder();
+      for await (const chunk of stream) {
+        printed[name] += decoder.decode(chunk, { stream: true });
+        onOutput?.(printed.out + printed.err);
+      }
+    };
+    await Promise.all([read("out", child.stdout), read("err", child.stderr)]);
+    return { code: await child.exited, ...printed };
   };
+}
+
+/** Starts a command, and waits until it has printed the text. Its result is awaited with `result`. */
+export async function startUntil(
+  cli: Cli,
+  args: readonly string[],
+  text: string,
+): Promise<{ readonly result: Promise<Result> }> {
+  const shown = Promise.withResolvers<void>();
+  const onOutput = (printed: string): void => {
+    if (printed.includes(text)) shown.resolve();
+  };
+  const result = cli(args, { columns: 200, onOutput });
+  // A command that ends early has failed: its result shows why.
+  await Promise.race([shown.promise, result]);
+  return { result };
 }
 
 const group = "rbac.authorization.k8s.io";

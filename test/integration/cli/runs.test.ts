@@ -1,5 +1,7 @@
 /** Commands about runs and their records, against the API server. */
 import type { Stack, UpdateStatus } from "@pko/api";
+import { builtin } from "@pko/kube";
+import { emptyContent, encodeContent } from "@pko/records";
 import { waitFor } from "@pko/testkit";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
@@ -13,6 +15,7 @@ import {
   ready,
   reconciling,
   stalled,
+  startUntil,
   testTimeoutMs,
   type Rule,
 } from "./harness.ts";
@@ -33,6 +36,13 @@ async function withRecords(): Promise<CliStage> {
   });
   await stage.record(newer, "web", { endTime: ago(60), inputs: { config: "sha256:2" } });
   return stage;
+}
+
+/** The pod of Stack `web`, with this metadata. */
+async function patchPod(stage: CliStage, metadata: object): Promise<void> {
+  await stage.pod("web", {});
+  const pod = { name: "web-workspace-0", namespace: stage.namespace };
+  await stage.client.patch(builtin.pods, pod, { patch: { type: "merge", body: { metadata } } });
 }
 
 describe("records of runs whose Updates are gone", () => {
@@ -105,13 +115,27 @@ describe("records of runs whose Updates are gone", () => {
     expect(nothing.out).toContain("No record contains deployment/other.");
   });
 
-  test("trace follows an object to its owner, and knows objects of the operator", async () => {
+  test("trace follows an object to the owner that a Stack created", async () => {
     await using stage = await withRecords();
-    await stage.pod("web", {});
-    const [pod, patch] = [{ name: "web-workspace-0", namespace: stage.namespace }, { type: "merge" } as const];
-    const { builtin } = await import("@pko/kube");
-    const body = { metadata: { labels: { "auto.pulumi.com/workspace-name": "web" } } };
-    await stage.client.patch(builtin.pods, pod, { patch: { ...patch, body } });
+    const resources = [{ urn: urns.app, id: `${stage.namespace}/app` }];
+    await stage.record("web-eeeeeeeeeeee", "web", {
+      endTime: ago(10),
+      content: await encodeContent({ ...emptyContent, resources }),
+    });
+    const owner = {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      name: "app",
+      uid: "0b6e6c52-0000-4000-8000-000000000000",
+    };
+    await patchPod(stage, { ownerReferences: [owner] });
+    const document = parseDocument((await stage.cli(["trace", "po/web-workspace-0", "-o", "json"])).out);
+    expect(document).toMatchObject({ owners: ["deployment/app"], matches: [{ stack: "web", urn: urns.app }] });
+  });
+
+  test("trace knows objects of the operator", async () => {
+    await using stage = await withRecords();
+    await patchPod(stage, { labels: { "auto.pulumi.com/workspace-name": "web" } });
     expect((await stage.cli(["trace", "pod/web-workspace-0"])).out).toContain("for the workspace of Stack web");
   });
 
@@ -157,14 +181,14 @@ describe("watch", () => {
     const cli = await stage.user("walt", viewer);
     const own = ["-n", stage.namespace];
     await waitFor(async () => (await cli(["get", ...own])).code === 0, { timeoutMs: 30_000, what: "the role" });
-    const running = cli(["watch", "web", ...own], { columns: 200 });
+    const running = await startUntil(cli, ["watch", "web", ...own], "pods/log");
     await stage.record(newer, "web", { result: "succeeded" });
     await finish(stage, newer, done);
     await stage.status(
       "web",
       ready("", { lastUpdate: { name: newer }, outputs: { url: "https://web", key: "[secret]" } }),
     );
-    const { out, code } = await running;
+    const { out, code } = await running.result;
     expect(code).toBe(0);
     expect(out).toContain(`because you may not get pods/log in namespace ${stage.namespace}`);
     expect(out).toContain("replace  aws:rds/instance:Instance main");
@@ -175,13 +199,13 @@ describe("watch", () => {
   test("waits for the next update, and exits with 1 if it fails", async () => {
     await using stage = await CliStage.set();
     await stage.stack("web", {}, ready());
-    const running = stage.cli(["watch", "web", "-o", "json"]);
+    const running = await startUntil(stage.cli, ["watch", "web", "-o", "json"], "Waiting for the next one");
     await stage.update(newer, "web", { status: { startTime: ago(20) } });
     const failed = condition("Failed", { status: "True", reason: "UpdateFailed", message: "" });
     await stage.record(newer, "web", {});
     await finish(stage, newer, { ...done, message: "boom", conditions: [...(done.conditions ?? []), failed] });
     await stage.status("web", ready("", { lastUpdate: { name: newer } }));
-    const { out, code } = await running;
+    const { out, code } = await running.result;
     expect(code).toBe(1);
     expect(parseDocument(out)).toMatchObject({ kind: "RunResult", state: "failed", message: "boom", missingEvents: 0 });
   });
