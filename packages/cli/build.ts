@@ -1,6 +1,7 @@
 /** Builds kubectl-pulumi: `bun packages/cli/build.ts <outfile> [--target=bun-darwin-arm64]`. */
-import { execFileSync } from "node:child_process";
 import { join } from "node:path";
+
+import { compileWithConsole } from "@pko/console/embed";
 
 const flags = [
   "--compile",
@@ -15,6 +16,4 @@ const flags = [
 const [outfile, ...targets] = process.argv.slice(2);
 if (outfile === undefined || outfile.startsWith("-")) throw new Error("usage: build.ts <outfile> [--target=…]");
 const main = join(import.meta.dir, "src/main.ts");
-execFileSync(process.execPath, ["build", ...flags, ...targets, main, "--outfile", outfile], {
-  stdio: ["ignore", "ignore", "inherit"],
-});
+await compileWithConsole([...flags, ...targets, main, "--outfile", outfile]);

@@ -1,20 +1,23 @@
-/** The page in an executable: the build scripts pass its folder to `bun build --compile` with `--asset`. */
-import { mkdir, rm, writeFile } from "node:fs/promises";
+/** Executables that can serve the console: its page is in them as files. */
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-import type { Assets } from "./build.ts";
+import { buildConsole } from "./build.ts";
+import { embeddedFolder } from "./src/server/assets.ts";
 
-/** Where the executable has it, beside its modules. The name of the folder that is embedded. */
-export const embeddedFolder = "console-page";
-
-/** Returns the arguments for `bun build`. */
-export async function embedConsole(buildFolder: string, assets: Assets): Promise<string[]> {
-  const folder = join(buildFolder, embeddedFolder);
-  await rm(folder, { recursive: true, force: true });
-  for (const [path, { bytes }] of assets) {
-    const file = join(folder, path);
-    await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, bytes);
+/** Runs `bun build` with these arguments and the page. */
+export async function compileWithConsole(args: readonly string[]): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "console-"));
+  try {
+    const page = join(folder, embeddedFolder);
+    for (const [path, { bytes }] of await buildConsole()) {
+      await mkdir(dirname(join(page, path)), { recursive: true });
+      await writeFile(join(page, path), bytes);
+    }
+    execFileSync(process.execPath, ["build", ...args, "--asset", page], { stdio: ["ignore", "ignore", "inherit"] });
+  } finally {
+    await rm(folder, { recursive: true });
   }
-  return ["--asset", folder];
 }

@@ -77,7 +77,7 @@ describe("ARCHITECTURE.md lists the imports of", () => {
     test(folder, () => {
       const sources = files.filter((path) => path.startsWith(`${folder}/`) && /(?<!\.test)\.ts$/.test(path));
       const text = sources.map((path) => readFileSync(join(root, path), "utf8")).join("\n");
-      const imports = text.matchAll(/(?:from|import) "@pko\/([a-z]+)/g);
+      const imports = text.matchAll(/(?:from |import |import\()"@pko\/([a-z]+)/g);
       const names = [...new Set(Array.from(imports, ([, name = ""]) => name))].toSorted();
       expect(names.join(", ") || "nothing").toBe(documented);
     });

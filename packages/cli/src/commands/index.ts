@@ -20,6 +20,7 @@ import { supportBundle } from "./support-bundle.ts";
 import { resume, suspend } from "./suspend.ts";
 import { trace } from "./trace.ts";
 import { tree } from "./tree.ts";
+import { ui } from "./ui.ts";
 import { unlock } from "./unlock.ts";
 import { clientVersion } from "./version.ts";
 import { watch } from "./watch.ts";
@@ -39,6 +40,7 @@ export const commands: readonly Command[] = [
   tree,
   graph,
   trace,
+  ui,
   reconcile,
   cancel,
   suspend,

@@ -4,8 +4,10 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import type { Asset, Assets } from "../../build.ts";
-import { embeddedFolder } from "../../embed.ts";
 import { respond } from "./responses.ts";
+
+/** Where an executable has the page, beside its modules. */
+export const embeddedFolder = "console-page";
 
 const contentTypes: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",

@@ -148,17 +148,20 @@ test("a silent stream has heartbeats", async () => {
 });
 
 test("a page that disconnects ends its requests to the API server", async () => {
-  const ended = Promise.withResolvers<void>();
+  const [arrived, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const caller = callerOf((request) => {
     request.signal.addEventListener("abort", () => ended.resolve());
+    arrived.resolve();
     return new Response(new ReadableStream({ pull: async () => await new Promise(() => undefined) }));
   });
   const page = open(caller, watch);
   await page.read();
   const started = page.read();
   expect(caller.usage.streams.size).toBe(1);
+  await arrived.promise;
   page.closing.abort();
   await started;
+  await ended.promise;
   expect(caller.usage.streams.size).toBe(0);
 });
 

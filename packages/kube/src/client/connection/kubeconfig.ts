@@ -85,7 +85,7 @@ async function readKubeconfig(path: string): Promise<unknown> {
 }
 
 function selectContext(files: Files, wanted?: string): Entries & { readonly namespace: string | undefined } {
-  const name = wanted ?? files.map(({ content }) => textAt(content, "current-context")).find(Boolean);
+  const name = wanted ?? currentContext(files);
   if (name === undefined) throw invalid(files[0], "it has no current-context, and no context was requested");
   const context = entry(files, "context", name);
   const userName = textAt(context.value, "user");
@@ -94,6 +94,14 @@ function selectContext(files: Files, wanted?: string): Entries & { readonly name
     user: userName === undefined ? { file: context.file, value: {} } : entry(files, "user", userName),
     namespace: textAt(context.value, "namespace"),
   };
+}
+
+const currentContext = (files: Files): string | undefined =>
+  files.map(({ content }) => textAt(content, "current-context")).find(Boolean);
+
+/** The name of the current context in the files. */
+export async function kubeconfigCurrentContext(paths: readonly string[]): Promise<string | undefined> {
+  return currentContext(await readFiles(paths, systemClock));
 }
 
 function entry(files: Files, kind: "cluster" | "context" | "user", name: string | undefined): Entry {
