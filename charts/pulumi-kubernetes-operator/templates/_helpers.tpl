@@ -67,3 +67,27 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "operator.wholeNumber" -}}
 {{- if kindIs "string" . }}{{ . }}{{ else if not (kindIs "invalid" .) }}{{ int64 . }}{{ end }}
 {{- end }}
+
+{{/* The console's pods must not have the labels by which network policies and Services select the operator's. */}}
+{{- define "console.fullname" -}}
+{{ include "operator.fullname" . | trunc 55 | trimSuffix "-" }}-console
+{{- end }}
+
+{{- define "console.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "operator.name" . | trunc 55 | trimSuffix "-" }}-console
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "console.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "console.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{/* The names by which browsers reach the console, separated by commas. */}}
+{{- define "console.hosts" -}}
+{{- $console := .Values.console }}
+{{- $routed := concat (ternary (list $console.ingress.host) (list) $console.ingress.enabled) (ternary ($console.httpRoute.hostnames | default list) (list) $console.httpRoute.enabled) }}
+{{- $console.hosts | default $routed | uniq | join "," }}
+{{- end }}

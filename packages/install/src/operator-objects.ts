@@ -22,6 +22,7 @@ import {
 export const operatorNamespace = "pulumi-kubernetes-operator";
 export const metricsPort = 8383;
 export const probesPort = 8081;
+export const consolePort = 8080;
 
 const name = "controller-manager";
 const selector = { "control-plane": name };

@@ -13,6 +13,14 @@ import { chart, helm, manifestsIn, type Manifest } from "../../e2e/install/helm.
 const name = "pulumi-kubernetes-operator";
 const folder = mkdtempSync(join(tmpdir(), "pko-values-"));
 
+interface PodTemplate {
+  readonly metadata: { readonly labels: Readonly<Record<string, string>> };
+  readonly spec: {
+    readonly automountServiceAccountToken?: boolean;
+    readonly containers: readonly { readonly args: readonly string[]; readonly securityContext?: object }[];
+  };
+}
+
 async function render(values: object): Promise<string> {
   const file = join(folder, `${crypto.randomUUID()}.yaml`);
   await Bun.write(file, JSON.stringify(values));
@@ -45,6 +53,14 @@ describe("the chart renders", () => {
       prometheusRule: { enabled: true, labels: { release: "prometheus" } },
       oidc: { organization: "acme", team: "platform" },
     },
+    console: {
+      networkPolicy: { enabled: true },
+      console: {
+        enabled: true,
+        ingress: { enabled: true, className: "nginx", host: "pulumi.example.com", tlsSecretName: "pulumi-tls" },
+        httpRoute: { enabled: true, parentRefs: [{ name: "gateway" }], hostnames: ["console.example.com"] },
+      },
+    },
   };
   for (const [name, values] of Object.entries(cases)) {
     test(`the values ${name}`, async () => {
@@ -61,6 +77,35 @@ describe("the chart renders", () => {
     expect(deployment.metadata.name).toBe("ours-controller-manager");
     const text = JSON.stringify(deployment);
     for (const trace of Object.values(traces)) expect(text).toContain(trace);
+  });
+
+  test("a console without permissions, a token or the operator's labels, only if it is enabled", async () => {
+    const objects = manifestsIn(await render({ console: { enabled: true } }));
+    const ofConsole = objects.filter(({ metadata }) => metadata.name === `${name}-console`);
+    expect(ofConsole.map(({ kind }) => kind).toSorted()).toEqual(["Deployment", "Service", "ServiceAccount"]);
+    const bindings = objects.filter(({ kind }) => kind.endsWith("RoleBinding"));
+    expect(JSON.stringify(bindings)).not.toContain("console");
+    const { template } = (find(ofConsole, "Deployment") as unknown as { spec: { template: PodTemplate } }).spec;
+    expect(template.spec.automountServiceAccountToken).toBe(false);
+    expect(template.metadata.labels["app.kubernetes.io/name"]).toBe(`${name}-console`);
+    const [container] = template.spec.containers;
+    expect(container?.args).toContain("--hosts=");
+    expect(container?.securityContext).toEqual(
+      expect.objectContaining({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true }) as object,
+    );
+    expect(await render({})).not.toContain("-console");
+  });
+
+  test("the hosts of the console, by default those of its Ingress and HTTPRoute", async () => {
+    const ingress = { enabled: true, host: "a.example.com" };
+    const httpRoute = { enabled: true, parentRefs: [{ name: "gateway" }], hostnames: ["b.example.com"] };
+    const hosts = async (values: object): Promise<string | undefined> =>
+      /--hosts=(\S*)/.exec(await render({ console: { enabled: true, ...values } }))?.[1];
+    expect(await hosts({ ingress, httpRoute })).toBe("a.example.com,b.example.com");
+    expect(await hosts({ ingress, hosts: ["c.example.com:8443"] })).toBe("c.example.com:8443");
+    await expect(render({ console: { enabled: true, ingress: { enabled: true } } })).rejects.toThrow(
+      "console.ingress.host",
+    );
   });
 
   test("one network policy for the workspaces of each served namespace", async () => {

@@ -223,6 +223,7 @@ const integrations = {
     {
       enabled: flag(false, "Whether to create NetworkPolicies."),
       metricsFrom: list("The NetworkPolicy peers that may scrape metrics. Defaults to all pods in the cluster."),
+      consoleFrom: list("The NetworkPolicy peers that may reach the console. Defaults to all pods in the cluster."),
       workspaceNamespaces: texts(
         "The namespaces in which agents accept connections only from the operator. Defaults to watchNamespaces.",
       ),
@@ -258,6 +259,42 @@ const integrations = {
   }),
 };
 
+const webConsole = {
+  console: group("The web console. It has no permissions of its own: each request uses the token of its user.", {
+    enabled: flag(false, "Whether to run the console."),
+    replicaCount: count(
+      1,
+      "The number of replicas. With more than one, a proxy in front of the console must send the users' tokens: tokens that users enter are kept in the memory of one replica.",
+    ),
+    hosts: texts(
+      "The names by which browsers reach the console, with the port if it is not the default one. Requests for other names, except localhost, are refused. Defaults to the hosts of the Ingress and the HTTPRoute; without them, every name is accepted.",
+    ),
+    podAnnotations: textMap("Annotations of the pods."),
+    podLabels: textMap("Additional labels of the pods."),
+    resources: object("The resource requests and limits of the console.", {
+      requests: { cpu: "10m", memory: "96Mi" },
+      limits: { memory: "512Mi" },
+    }),
+    service: group("The Service of the console.", {
+      port: count(80, "The port of the Service."),
+      annotations: textMap("Annotations of the Service."),
+    }),
+    ingress: group("An Ingress for the console.", {
+      enabled: flag(false, "Whether to create the Ingress."),
+      className: text("", "The class of the Ingress."),
+      annotations: textMap("Annotations of the Ingress, for example of a proxy that authenticates users."),
+      host: text("", "The host of the Ingress. Required."),
+      tlsSecretName: text("", "The Secret with the certificate of the host. Without HTTPS, users cannot enter tokens."),
+    }),
+    httpRoute: group("An HTTPRoute of the Gateway API for the console.", {
+      enabled: flag(false, "Whether to create the HTTPRoute."),
+      annotations: textMap("Annotations of the HTTPRoute."),
+      parentRefs: list("The Gateways of the route. Required."),
+      hostnames: texts("The hosts of the route."),
+    }),
+  }),
+};
+
 export const ChartValues = Type.Object(
   {
     ...deployment,
@@ -267,6 +304,7 @@ export const ChartValues = Type.Object(
     ...naming,
     ...pods,
     ...integrations,
+    ...webConsole,
     global: Type.Optional(Type.Object({}, { description: "Values that Helm shares with subcharts." })),
   },
   closed,
