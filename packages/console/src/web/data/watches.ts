@@ -36,22 +36,26 @@ const largeSize = 1000;
 /** Going back to a page finds its objects still there. */
 const keepMs = 60_000;
 
-const idOf = (resource: WatchedResource, { namespace, name, labelSelector }: Scope): string =>
+const keyOf = (resource: WatchedResource, { namespace, name, labelSelector }: Scope): string =>
   [resource, namespace, name, labelSelector].map((part) => part ?? "").join(" ");
 
+let subscriptions = 0;
+/** The server limits its length, so that it does not contain the scope. */
+const nextId = (): string => `s${++subscriptions}`;
+
 function acquire(resource: WatchedResource, scope: Scope): Entry {
-  const id = idOf(resource, scope);
-  const known = entries.get(id);
+  const key = keyOf(resource, scope);
+  const known = entries.get(key);
   if (known) {
     known.users++;
     return known;
   }
   const collection = new Collection<ObjectMeta>();
   const shown = signal<Watched<ObjectMeta>>(nothing);
-  const subscription: WatchSubscription = { id, kind: "watch", resource, ...scope };
+  const subscription: WatchSubscription = { id: nextId(), kind: "watch", resource, ...scope };
   const unsubscribe = subscribe(subscriberOf(subscription, collection, shown));
   const entry: Entry = { collection, shown, users: 1, unsubscribe };
-  entries.set(id, entry);
+  entries.set(key, entry);
   return entry;
 }
 
@@ -84,13 +88,13 @@ function subscriberOf(
   };
 }
 
-function release(id: string): void {
-  const entry = entries.get(id);
+function release(key: string): void {
+  const entry = entries.get(key);
   if (!entry) return;
   entry.users--;
   setTimeout(() => {
-    if (entry.users > 0 || entries.get(id) !== entry) return;
-    entries.delete(id);
+    if (entry.users > 0 || entries.get(key) !== entry) return;
+    entries.delete(key);
     entry.unsubscribe();
   }, keepMs);
 }
@@ -108,9 +112,9 @@ export function useWatch<T extends ObjectMeta>(
   resource: WatchedResource,
   scope: Scope | undefined,
 ): ReadonlySignal<Watched<T>> {
-  const id = scope && idOf(resource, scope);
-  const entry = useMemo(() => scope && acquire(resource, scope), [id]);
-  useEffect(() => () => (id === undefined ? undefined : release(id)), [id]);
+  const key = scope && keyOf(resource, scope);
+  const entry = useMemo(() => scope && acquire(resource, scope), [key]);
+  useEffect(() => () => (key === undefined ? undefined : release(key)), [key]);
   return (entry?.shown ?? empty) as unknown as ReadonlySignal<Watched<T>>;
 }
 
@@ -126,13 +130,13 @@ type LogTarget = Omit<Extract<Subscription, { kind: "log" }>, "id" | "kind">;
 
 /** Undefined: no log is read. */
 export function useLog(target: LogTarget | undefined): ReadonlySignal<WatchedLog> {
-  const id = target && ["log", target.namespace, target.pod, target.container].join(" ");
-  const log = useMemo(() => signal<WatchedLog>(noLog), [id]);
-  useEffect(() => (target && id !== undefined ? subscribe(logSubscriber(id, target, log)) : undefined), [id]);
+  const key = target && ["log", target.namespace, target.pod, target.container].join(" ");
+  const log = useMemo(() => signal<WatchedLog>(noLog), [key]);
+  useEffect(() => (target ? subscribe(logSubscriber(target, log)) : undefined), [id]);
   return log;
 }
 
-function logSubscriber(id: string, target: LogTarget, log: Signal<WatchedLog>) {
+function logSubscriber(target: LogTarget, log: Signal<WatchedLog>) {
   // After a reconnect the server sends the log from its beginning.
   let lines: string[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -141,7 +145,7 @@ function logSubscriber(id: string, target: LogTarget, log: Signal<WatchedLog>) {
     log.value = { ...log.peek(), lines: [...lines], problem: "" };
   };
   return {
-    subscription: { id, kind: "log", ...target } as const,
+    subscription: { id: nextId(), kind: "log", ...target } as const,
     resourceVersion: () => undefined,
     reopened: () => {
       lines = [];
