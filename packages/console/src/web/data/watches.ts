@@ -132,7 +132,7 @@ type LogTarget = Omit<Extract<Subscription, { kind: "log" }>, "id" | "kind">;
 export function useLog(target: LogTarget | undefined): ReadonlySignal<WatchedLog> {
   const key = target && ["log", target.namespace, target.pod, target.container].join(" ");
   const log = useMemo(() => signal<WatchedLog>(noLog), [key]);
-  useEffect(() => (target ? subscribe(logSubscriber(target, log)) : undefined), [id]);
+  useEffect(() => (target ? subscribe(logSubscriber(target, log)) : undefined), [key]);
   return log;
 }
 
