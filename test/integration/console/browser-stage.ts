@@ -162,11 +162,19 @@ export class BrowserStage implements AsyncDisposable {
     await this.client.patch(updates, { namespace, name }, { patch: { type: "merge", body }, subresource: "status" });
   }
 
-  async record(id: string, record: Omit<UpdateRecordContent, "updateName" | "updateUid" | "pulumiStack">): Promise<void> {
+  async record(
+    id: string,
+    record: Omit<UpdateRecordContent, "updateName" | "updateUid" | "pulumiStack">,
+  ): Promise<void> {
     const [namespace = "", name = ""] = id.split("/");
     const { apiVersion, kind } = records;
     const metadata = { namespace, name, labels: labelsOfStack(record.stackName ?? "") };
-    const content: UpdateRecordContent = { updateName: name, updateUid: `uid-of-${name}`, pulumiStack: "dev", ...record };
+    const content: UpdateRecordContent = {
+      updateName: name,
+      updateUid: `uid-of-${name}`,
+      pulumiStack: "dev",
+      ...record,
+    };
     await this.client.create(records, { apiVersion, kind, metadata, record: content });
   }
 
@@ -220,7 +228,9 @@ export class Visitor {
       const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
       return (await axe.run()).violations;
     });
-    return found.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`);
+    return found.map(
+      ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`,
+    );
   }
 }
 

@@ -1,6 +1,7 @@
 /** Every page in both themes and on a narrow screen: its content, its accessibility, and the screenshots of the docs. */
 import { join } from "node:path";
 
+import { waitFor } from "@pko/testkit";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { openShop, shop } from "./shop.ts";
@@ -32,7 +33,11 @@ const views: readonly View[] = [
     shows: ["RetryingAfterFailure", "The last update failed and will be retried", "Retry of the failed update in 5m"],
     image: "stack",
   },
-  { path: `/stacks/${shop}/network/resources`, heading: "network", shows: ["4 resources", "vpc-0a1b2c3d", "private-a"] },
+  {
+    path: `/stacks/${shop}/network/resources`,
+    heading: "network",
+    shows: ["4 resources", "vpc-0a1b2c3d", "private-a"],
+  },
   { path: `/stacks/${shop}/network/runs`, heading: "network", shows: ["network-2", "network-1", "the first update"] },
   { path: `/stacks/${shop}/network/outputs`, heading: "network", shows: ["vpcId", "eu-central-1"] },
   {
@@ -42,14 +47,22 @@ const views: readonly View[] = [
   },
   { path: `/stacks/${shop}/orders/drift`, heading: "orders", shows: ["backupRetentionPeriod", "changed"] },
   { path: `/stacks/${shop}/network/events`, heading: "network", shows: ["There are no events."] },
-  { path: `/stacks/${shop}/network/yaml`, heading: "network", shows: ["apiVersion: pulumi.com/v1", "repoDir: network"] },
+  {
+    path: `/stacks/${shop}/network/yaml`,
+    heading: "network",
+    shows: ["apiVersion: pulumi.com/v1", "repoDir: network"],
+  },
   {
     path: `/runs/${shop}/network-2`,
     heading: "network-2",
     shows: ["programError", "private-a", "create", "14 s", "failed"],
     image: "run",
   },
-  { path: `/runs/${shop}/network-2/diagnostics`, heading: "network-2", shows: ["InvalidSubnet.Conflict", "deprecated"] },
+  {
+    path: `/runs/${shop}/network-2/diagnostics`,
+    heading: "network-2",
+    shows: ["InvalidSubnet.Conflict", "deprecated"],
+  },
   { path: `/runs/${shop}/network-2/log`, heading: "network-2", shows: ["Updating (dev):", "4 lines"] },
   { path: `/runs/${shop}/search-7`, heading: "search-7", shows: ["running", "60 %"] },
   {
@@ -104,9 +117,12 @@ describe.each(views)("$path", ({ path, heading, shows, image }) => {
   test("shows what it should", async () => {
     const { page } = visitor("light");
     await visitor("light").open(path, heading);
-    for (const text of shows) {
-      await expectSoon(async () => squeezed(await page.locator("main").innerText()), text);
-    }
+    const read = async (): Promise<string> => squeezed(await page.locator("main").innerText());
+    await waitFor(async () => {
+      const text = await read();
+      for (const each of shows) expect(text).toContain(each);
+      return true;
+    });
   });
 
   test.each(looks.map(([name]) => name))("has no accessibility violations: %s", async (name) => {
@@ -122,18 +138,10 @@ describe.each(views)("$path", ({ path, heading, shows, image }) => {
   });
 
   test.if(image !== undefined)("has a screenshot", async () => {
-    await visitor("light").page.screenshot({ path: join(images, `console-${image ?? ""}.png`), animations: "disabled" });
+    await visitor("light").page.screenshot({
+      path: join(images, `console-${image ?? ""}.png`),
+      animations: "disabled",
+    });
     expect(await Bun.file(join(images, `console-${image ?? ""}.png`)).exists()).toBe(true);
   });
 });
-
-/** Fails with the whole text. */
-async function expectSoon(read: () => Promise<string>, text: string): Promise<void> {
-  const deadline = performance.now() + 10_000;
-  let seen = await read();
-  while (!seen.includes(text) && performance.now() < deadline) {
-    await Bun.sleep(50);
-    seen = await read();
-  }
-  expect(seen).toContain(text);
-}

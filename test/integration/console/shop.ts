@@ -18,7 +18,11 @@ function numbered(from: number, events: readonly (readonly [second: number, even
   return events.map(([second, event], at) => ({ seq: at + 1, time: ago(from - second), event }));
 }
 
-const step = (op: string, urn: string, [phase, durationMs]: readonly ["started" | "finished" | "failed", number?]): RunEvent => ({
+const step = (
+  op: string,
+  urn: string,
+  [phase, durationMs]: readonly ["started" | "finished" | "failed", number?],
+): RunEvent => ({
   kind: "resource",
   phase,
   op,
@@ -170,13 +174,19 @@ async function createStacks(stage: BrowserStage): Promise<void> {
     }),
     { ...repository, repoDir: "orders", prerequisites: [{ name: "database" }] },
   );
-  await stage.stack(`${shop}/billing`, stalled("SourceUnavailable", "The repository cannot be read: authentication failed."), {
-    projectRepo: "https://github.com/acme/billing",
-    branch: "main",
-  });
+  await stage.stack(
+    `${shop}/billing`,
+    stalled("SourceUnavailable", "The repository cannot be read: authentication failed."),
+    {
+      projectRepo: "https://github.com/acme/billing",
+      branch: "main",
+    },
+  );
   await stage.stack(
     `${shop}/search`,
-    reconciling("StackProcessing", "Update search-7 is running.", { currentUpdate: { name: "search-7", commit: "b7e6f5a" } }),
+    reconciling("StackProcessing", "Update search-7 is running.", {
+      currentUpdate: { name: "search-7", commit: "b7e6f5a" },
+    }),
     repository,
   );
 }

@@ -113,9 +113,7 @@ function PlanView({ stack, request, stacks }: Pending & { readonly stacks: reado
           ["Reason", request.reason],
         ]}
       />
-      {unknownInputs > 0 ? (
-        <Notice tone="warning" title={`${unknownInputs} input values will be known only while the plan is applied.`} />
-      ) : null}
+      {unknownInputs > 0 ? <Notice tone="warning" title={unknownText(unknownInputs)} /> : null}
       <Decision stack={stack} request={request} />
       <PlanChanges namespace={namespace} request={request} />
       <Section title="Stacks that will run afterwards">
@@ -137,6 +135,9 @@ function PlanView({ stack, request, stacks }: Pending & { readonly stacks: reado
     </>
   );
 }
+
+const unknownText = (count: number): string =>
+  `${count === 1 ? "1 input value" : `${count} input values`} will be known only while the plan is applied.`;
 
 /** The record of the preview has the properties; the summary in the status has only the resources. */
 function PlanChanges({ namespace, request }: { readonly namespace: string; readonly request: ApprovalRequest }) {

@@ -40,7 +40,7 @@ function WhySection({ stack, explanation }: { readonly stack: Stack; readonly ex
           {reason === "" ? null : <code>{reason}</code>}
           {since === undefined ? null : (
             <span class="muted">
-              since <Time time={since} />
+              <Time time={since} />
             </span>
           )}
         </p>

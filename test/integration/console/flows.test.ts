@@ -1,0 +1,250 @@
+/** What users do in the browser: decide, request, search, by keyboard alone, and with permissions of their own. */
+import { approvalKind, driftRequestAnnotation, reconcileRequestAnnotation, type Approval } from "@pko/api";
+import { resource } from "@pko/kube";
+import { waitFor } from "@pko/testkit";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Page } from "playwright-core";
+
+import { stacks } from "../api/install.ts";
+import { BrowserStage, ready, stalled, testTimeoutMs, type Rule, type Visitor } from "./browser-stage.ts";
+import { openShop, shop } from "./shop.ts";
+
+setDefaultTimeout(testTimeoutMs);
+
+const approvals = resource<Approval>(approvalKind);
+const canary = "canary-7f3e9a";
+let stage: BrowserStage;
+let admin: Visitor;
+
+beforeAll(async () => {
+  stage = await BrowserStage.set();
+  await openShop(stage);
+  admin = await stage.admin();
+}, testTimeoutMs);
+
+afterAll(async () => await stage[Symbol.asyncDispose]());
+
+const stackNamed = async (name: string) => await stage.client.get(stacks, { namespace: shop, name });
+
+async function untilText(page: Page, text: string): Promise<void> {
+  await waitFor(async () => {
+    expect((await page.locator("body").innerText()).replaceAll(/\s+/g, " ")).toContain(text);
+    return true;
+  });
+}
+
+const actions: readonly (readonly [button: string, done: string, isDone: () => Promise<boolean>])[] = [
+  [
+    "Reconcile",
+    "Requested an update of Stack website.",
+    async () => (await stackNamed("website")).metadata.annotations?.[reconcileRequestAnnotation] !== undefined,
+  ],
+  [
+    "Check drift",
+    "Requested a check of Stack website for drift.",
+    async () => (await stackNamed("website")).metadata.annotations?.[driftRequestAnnotation] !== undefined,
+  ],
+  ["Suspend", "Stack website is suspended.", async () => (await stackNamed("website")).spec.suspend === true],
+  ["Resume", "Stack website is resumed.", async () => (await stackNamed("website")).spec.suspend === false],
+];
+
+describe("the buttons of a Stack", () => {
+  test.each(actions)("%s", async (button, done, isDone) => {
+    await admin.open(`/stacks/${shop}/website`, "website");
+    await admin.page.getByRole("button", { name: button, exact: true }).click();
+    await admin.page.getByRole("dialog").getByRole("button", { name: button, exact: true }).click();
+    await untilText(admin.page, done);
+    expect(await isDone()).toBe(true);
+  });
+});
+
+test("an approval is written with the digest of the plan that was shown", async () => {
+  await admin.open(`/approvals/${shop}/database`, "Plan of database");
+  await admin.page.getByLabel("Reason").fill("looks good");
+  await admin.page.getByRole("button", { name: "Approve" }).click();
+  await admin.page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+  await untilText(admin.page, "The plan is approved.");
+  const { items } = await stage.client.list(approvals, { namespace: shop });
+  expect(items.map(({ spec }) => spec)).toEqual([
+    {
+      updateName: "database-plan",
+      updateUid: "11111111-2222-3333-4444-555555555555",
+      digest: "sha256:5f2c9e0d",
+      decision: "Approve",
+      decidedBy: "admin",
+      reason: "looks good",
+    },
+  ]);
+});
+
+test("a page follows its Stack without a reload", async () => {
+  await stage.stack(`${shop}/live`, ready("The first message."));
+  await admin.open(`/stacks/${shop}/live`, "live");
+  await untilText(admin.page, "The first message.");
+  await stage.status(`${shop}/live`, stalled("UpdateFailed", "The second message."));
+  await untilText(admin.page, "The second message.");
+  await stage.client.delete(stacks, { namespace: shop, name: "live" });
+  await untilText(admin.page, `There is no Stack live in namespace ${shop}.`);
+});
+
+test("the search and the filters are part of the address", async () => {
+  await admin.open("/?search=subnet", "Stacks");
+  await untilText(admin.page, "1 of 6 Stacks");
+  await admin.page.getByLabel("Search").fill("acme/billing");
+  await untilText(admin.page, "authentication failed");
+  expect(admin.page.url()).toContain("search=acme%2Fbilling");
+  await admin.page.reload();
+  await untilText(admin.page, "1 of 6 Stacks");
+  await admin.page.getByLabel("Search").fill("nothing like this");
+  await admin.page.getByRole("button", { name: "Clear the filters" }).click();
+  await untilText(admin.page, "6 Stacks");
+});
+
+test("two runs are chosen and compared, and the log is searched", async () => {
+  await admin.open(`/stacks/${shop}/network/runs`, "network");
+  await admin.page.getByLabel("Compare network-2").check();
+  await admin.page.getByLabel("Compare network-1").check();
+  await admin.page.getByRole("button", { name: "Compare two runs" }).click();
+  await untilText(admin.page, "config changed");
+  expect(new URL(admin.page.url()).pathname).toBe(`/runs/${shop}/network-1/compare/network-2`);
+  await admin.open(`/runs/${shop}/network-2/log`, "network-2");
+  await admin.page.getByLabel("Search in the log").fill("VPC");
+  await untilText(admin.page, "1 of 4 lines");
+  expect(await admin.page.locator("mark").allInnerTexts()).toEqual(["Vpc"]);
+});
+
+test("from the fleet to a decision by keyboard alone", async () => {
+  const { page } = admin;
+  await admin.open("/", "Stacks");
+  await page.locator(".fleet-row").first().waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("network");
+  await untilText(page, "1 of 6 Stacks");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "network" }).waitFor();
+  const reconcile = page.getByRole("button", { name: "Reconcile" });
+  await reconcile.waitFor();
+  for (let presses = 0; presses < 12; presses++) {
+    if (await reconcile.evaluate((button) => button === document.activeElement)) break;
+    await page.keyboard.press("Tab");
+  }
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  expect((await stackNamed("network")).metadata.annotations).toBeUndefined();
+  await reconcile.focus();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await untilText(page, "Requested an update of Stack network.");
+});
+
+test("HTML in messages, outputs and events of others is text", async () => {
+  const html = `<img src=x onerror="document.title='attacked'"><script>document.title='attacked'</script>`;
+  const link = "javascript:document.title='attacked'";
+  const lastUpdate = { state: "failed", message: html, permalink: link };
+  const status = stalled("UpdateFailed", html, { outputs: { [html]: html }, lastUpdate });
+  await stage.stack(`${shop}/hostile`, status, {
+    stack: html,
+    projectRepo: link,
+    branch: html,
+    config: { [html]: html },
+  });
+  const { page } = admin;
+  await admin.open("/", "Stacks");
+  await untilText(page, html);
+  for (const tab of ["", "/outputs", "/inputs", "/yaml"]) {
+    await admin.open(`/stacks/${shop}/hostile${tab}`, "hostile");
+    await untilText(page, html);
+    expect(await page.locator("main img, main script").count()).toBe(0);
+    expect(await page.locator('a[href^="javascript"]').count()).toBe(0);
+    expect(await page.title()).toBe("hostile · Pulumi");
+  }
+  await stage.client.delete(stacks, { namespace: shop, name: "hostile" });
+});
+
+const read = (apiGroups: string, ...resources: string[]): Rule => ({
+  apiGroups: [apiGroups],
+  resources,
+  verbs: ["get", "list", "watch"],
+});
+
+describe("with permissions of their own", () => {
+  test("without a token there is only the sign-in page", async () => {
+    const visitor = await stage.visit(await stage.withTokens());
+    await visitor.page.getByRole("heading", { name: "Sign in" }).waitFor();
+    expect(await visitor.text()).not.toContain("network");
+    expect(await visitor.violations()).toEqual([]);
+    await visitor.page.getByLabel("Token").fill("wrong");
+    await visitor.page.getByRole("button", { name: "Sign in" }).click();
+    await visitor.page.getByRole("alert").waitFor();
+  });
+
+  test("two users see different data, and the name of what they may not do", async () => {
+    await stage.namespace("bakery");
+    await stage.stack("bakery/oven", ready());
+    const url = await stage.withTokens();
+    const reader = await stage.user("bakery", "reader", [
+      read("pulumi.com", "stacks"),
+      read("auto.pulumi.com", "updates"),
+    ]);
+    const baker = await stage.visit(url);
+    await baker.signIn(reader);
+    await untilText(baker.page, "You may not list the Stacks of all namespaces.");
+    await untilText(baker.page, "list stacks");
+    await baker.page.getByLabel("Namespace").fill("bakery");
+    await baker.page.getByRole("button", { name: "Show its Stacks" }).click();
+    await untilText(baker.page, "oven");
+    expect(await baker.text()).not.toContain("network");
+    await baker.page.getByRole("link", { name: /oven/ }).click();
+    await untilText(baker.page, "Read-only: you lack the permission patch stacks.pulumi.com in namespace bakery.");
+    await baker.open("/stacks/bakery/oven/events", "oven");
+    await untilText(baker.page, "You may not see events.");
+    expect(await baker.violations()).toEqual([]);
+    await baker.open(`/stacks/${shop}/network`, "network");
+    await untilText(baker.page, `You may not see the Stack ${shop}/network.`);
+    const clerk = await stage.visit(url);
+    await clerk.signIn(await stage.user(shop, "clerk", [read("pulumi.com", "stacks")]));
+    await clerk.open(`/stacks/${shop}/network`, "network");
+    await untilText(clerk.page, "RetryingAfterFailure");
+    await clerk.open("/stacks/bakery/oven", "oven");
+    await untilText(clerk.page, "You may not see the Stack bakery/oven.");
+  });
+
+  test("without pods/log a running run is shown without its log, with the missing permission", async () => {
+    const rules = [read("pulumi.com", "stacks"), read("auto.pulumi.com", "updates", "updaterecords")];
+    const visitor = await stage.visit(await stage.withTokens());
+    await visitor.signIn(await stage.user(shop, "no-logs", rules));
+    await visitor.open(`/runs/${shop}/search-7`, "search-7");
+    await untilText(visitor.page, "You may not see the live events and the log of this run.");
+    await untilText(visitor.page, "pods/log");
+    await untilText(visitor.page, "60 %");
+  });
+
+  test("neither the token nor a Secret reaches the page or the storage of the browser", async () => {
+    const { page } = admin;
+    const responses: string[] = [];
+    page.on("response", (response) => {
+      if (!response.url().includes("/stream"))
+        void response.text().then(
+          (text) => responses.push(text),
+          () => undefined,
+        );
+    });
+    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "database", namespace: shop } };
+    const secrets = resource({ apiVersion: "v1", kind: "Secret", plural: "secrets", namespaced: true });
+    await stage.client.create(secrets, { ...secret, stringData: { password: canary } } as typeof secret);
+    for (const tab of ["", "/inputs", "/yaml", "/outputs"]) {
+      await admin.open(`/stacks/${shop}/database${tab}`, "database");
+      expect(await page.content()).not.toContain(canary);
+    }
+    const stored = await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie);
+    expect(stored).toBe("{}");
+    expect(page.url()).not.toContain("token");
+    expect(responses.join("\n")).not.toContain(canary);
+  });
+});
