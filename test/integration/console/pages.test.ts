@@ -128,7 +128,7 @@ describe.each(views)("$path", ({ path, heading, shows, image }) => {
   test.each(looks.map(([name]) => name))("has no accessibility violations: %s", async (name) => {
     const { page } = visitor(name);
     if (name !== "light") await visitor(name).open(path, heading);
-    await page.locator(".loading").waitFor({ state: "detached" });
+    await waitFor(async () => (await page.locator(".loading").count()) === 0);
     expect(await visitor(name).violations()).toEqual([]);
   });
 

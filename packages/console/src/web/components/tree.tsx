@@ -7,27 +7,50 @@ export interface TreeItem {
   readonly children: readonly TreeItem[];
 }
 
-export function Tree({ label, items }: { readonly label: string; readonly items: readonly TreeItem[] }) {
+interface Props {
+  readonly label: string;
+  readonly items: readonly TreeItem[];
+  /** Whether branches can be closed. Labels with links cannot also be buttons. */
+  readonly isCollapsible?: boolean;
+}
+
+export function Tree({ label, items, isCollapsible = true }: Props) {
   return (
     <ul class="tree" aria-label={label}>
       {items.map((item) => (
-        <Item key={item.id} item={item} />
+        <Item key={item.id} item={item} isCollapsible={isCollapsible} />
       ))}
     </ul>
   );
 }
 
-function Item({ item }: { readonly item: TreeItem }) {
-  if (item.children.length === 0) return <li class="tree-leaf">{item.label}</li>;
+interface ItemProps {
+  readonly item: TreeItem;
+  readonly isCollapsible: boolean;
+}
+
+function Item({ item: { label, children }, isCollapsible }: ItemProps) {
+  if (children.length === 0) return <li class="tree-leaf">{label}</li>;
+  const branch = (
+    <ul>
+      {children.map((child) => (
+        <Item key={child.id} item={child} isCollapsible={isCollapsible} />
+      ))}
+    </ul>
+  );
+  if (!isCollapsible) {
+    return (
+      <li>
+        <div class="tree-leaf">{label}</div>
+        {branch}
+      </li>
+    );
+  }
   return (
     <li>
       <details open>
-        <summary>{item.label}</summary>
-        <ul>
-          {item.children.map((child) => (
-            <Item key={child.id} item={child} />
-          ))}
-        </ul>
+        <summary>{label}</summary>
+        {branch}
       </details>
     </li>
   );

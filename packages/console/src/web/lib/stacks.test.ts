@@ -1,9 +1,9 @@
-import { stackConditions, type StackSpec } from "@pko/api/browser";
+import { stackConditions, type Stack, type StackSpec } from "@pko/api/browser";
 import { describe, expect, test } from "bun:test";
 
 import { connected, dependencyGraph, dependentsOf } from "./dependencies.ts";
 import { aboutStack, type KubernetesEvent } from "./events.ts";
-import { explain } from "./explain.ts";
+import { explain, type NextStep } from "./explain.ts";
 import { layoutGraph, nodeSize } from "./graph-layout.ts";
 import { inputsOf } from "./inputs.ts";
 import { operatorHealth } from "./operator-health.ts";
@@ -27,21 +27,21 @@ describe("why a Stack is in its state", () => {
 
   const next = { what: "retry", time: at(60) };
   const waiting = { for: "an Approval", since: at(-60) };
-
-  test.each([
-    ["a running update", { ...failing, currentUpdate: { name: "u" }, next }, {}, { kind: "running", update: "u" }],
-    ["a scheduled action", { ...failing, next, waiting }, {}, { kind: "scheduled", ...next }],
-    ["a wait", { ...failing, waiting }, {}, { kind: "waiting", ...waiting }],
+  const suspended = "Nothing starts until the Stack is resumed.";
+  const idle = "Nothing starts by itself until something changes.";
+  const cases: readonly (readonly [sentence: string, stack: Stack, next: NextStep])[] = [
     [
-      "a suspended Stack",
-      failing,
-      { suspend: true },
-      { kind: "nothing", text: "Nothing starts until the Stack is resumed." },
+      "a running update",
+      aStack("a/b", { ...failing, currentUpdate: { name: "u" }, next }),
+      { kind: "running", update: "u" },
     ],
-    ["a failure", failing, {}, { kind: "nothing", text: "Nothing starts by itself until something changes." }],
-  ])("what happens next: %s", (_, status, spec, expected) => {
-    expect(explain(aStack("a/b", status, spec)).next).toEqual(expected as never);
-  });
+    ["a scheduled action", aStack("a/b", { ...failing, next, waiting }), { kind: "scheduled", ...next }],
+    ["a wait", aStack("a/b", { ...failing, waiting }), { kind: "waiting", ...waiting }],
+    ["a suspended Stack", aStack("a/b", failing, { suspend: true }), { kind: "nothing", text: suspended }],
+    ["a failure", aStack("a/b", failing), { kind: "nothing", text: idle }],
+  ];
+
+  test.each(cases)("what happens next: %s", (_, stack, expected) => expect(explain(stack).next).toEqual(expected));
 });
 
 describe("dependencies", () => {

@@ -108,10 +108,10 @@ describe("reconnecting", () => {
 
 describe("Server-Sent Events", () => {
   test.each([
-    ["an event", 'data: {"a":1}\n\n', ['{"a":1}'], ""],
-    ["several, and the beginning of another", "data: 1\n\ndata: 2\n\ndata: 3", ["1", "2"], "data: 3"],
-    ["a heartbeat", ": heartbeat\n\n", [], ""],
-    ["data of several lines", "event: message\ndata: 1\ndata: 2\n\n", ["1\n2"], ""],
-    ["carriage returns", "data: 1\r\n\r\n", ["1"], ""],
-  ])("%s", (_, text, data, rest) => expect(parseSse(text)).toEqual({ data, rest }));
+    ["an event", 'data: {"a":1}\n\n', { data: ['{"a":1}'], rest: "" }],
+    ["several, and the beginning of another", "data: 1\n\ndata: 2\n\ndata: 3", { data: ["1", "2"], rest: "data: 3" }],
+    ["a heartbeat", ": heartbeat\n\n", { data: [], rest: "" }],
+    ["data of several lines", "event: message\ndata: 1\ndata: 2\n\n", { data: ["1\n2"], rest: "" }],
+    ["carriage returns", "data: 1\r\n\r\n", { data: ["1"], rest: "" }],
+  ])("%s", (_, text, parsed) => expect(parseSse(text)).toEqual(parsed));
 });

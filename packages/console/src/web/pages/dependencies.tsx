@@ -6,7 +6,7 @@ import { StateBadge, stateLooks } from "../components/icon.tsx";
 import { NamespaceChooser } from "../components/namespace-chooser.tsx";
 import { Tree, type TreeItem } from "../components/tree.tsx";
 import { useFleet } from "../data/fleet.ts";
-import { query, replaceQuery } from "../data/location.ts";
+import { navigate, query, replaceQuery } from "../data/location.ts";
 import { connected, dependencyGraph, type DependencyGraph } from "../lib/dependencies.ts";
 import { distinct } from "../lib/fleet.ts";
 import { layoutGraph, nodeSize, type PlacedEdge, type PlacedNode } from "../lib/graph-layout.ts";
@@ -70,13 +70,13 @@ function GraphAndTree({ graph }: { readonly graph: DependencyGraph }) {
       )}
       <Section title="As a list">
         <p class="muted">Below each Stack are those that wait for it.</p>
-        <Tree label="Stacks and those that wait for them" items={treeOf(graph)} />
+        <Tree label="Stacks and those that wait for them" items={treeOf(graph)} isCollapsible={false} />
       </Section>
     </>
   );
 }
 
-/** Screen readers use the tree, which says the same. */
+/** For the eye and the mouse. Screen readers and the keyboard use the tree, which says the same. */
 function Drawing({ graph }: { readonly graph: DependencyGraph }) {
   const layout = useMemo(() => layoutGraph(graph), [graph]);
   const { width, height, nodes, edges } = layout;
@@ -106,20 +106,22 @@ const Edge = ({ edge }: { readonly edge: PlacedEdge }) => (
 );
 
 const Node = ({ placed: { node, x, y } }: { readonly placed: PlacedNode }) => (
-  <a href={paths.stack(node)} tabIndex={-1}>
-    <g transform={`translate(${x} ${y})`} class={`graph-node tone-${stateLooks[node.state].tone}`}>
-      <title>
-        {node.namespace}/{node.name}
-      </title>
-      <rect width={nodeSize.width} height={nodeSize.height} rx="6" />
-      <text x="12" y="20" class="graph-name">
-        {shortened(node.name)}
-      </text>
-      <text x="12" y="38" class="graph-state">
-        {node.state}
-      </text>
-    </g>
-  </a>
+  <g
+    transform={`translate(${x} ${y})`}
+    class={`graph-node tone-${stateLooks[node.state].tone}`}
+    onClick={() => navigate(paths.stack(node))}
+  >
+    <title>
+      {node.namespace}/{node.name}
+    </title>
+    <rect width={nodeSize.width} height={nodeSize.height} rx="6" />
+    <text x="12" y="20" class="graph-name">
+      {shortened(node.name)}
+    </text>
+    <text x="12" y="38" class="graph-state">
+      {node.state}
+    </text>
+  </g>
 );
 
 const shortened = (name: string): string => (name.length > 22 ? `${name.slice(0, 21)}…` : name);

@@ -12,9 +12,10 @@ export function SignInPage() {
   const submit = async (form: HTMLFormElement): Promise<void> => {
     const token = fieldText(form, "token");
     try {
+      // Before the pages of the new user watch anything.
+      forgetWatches();
       await signIn(token);
       form.reset();
-      forgetWatches();
       if (location.pathname === "/sign-in") navigate("/");
     } catch (error) {
       problem.value = errorText(error);

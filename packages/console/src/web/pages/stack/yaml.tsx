@@ -4,7 +4,9 @@ import { toYaml } from "../../lib/to-yaml.ts";
 import type { StackView } from "./index.tsx";
 
 export function YamlTab({ stack }: StackView) {
-  const text = toYaml(stack);
+  const { apiVersion, kind, metadata, ...rest } = stack;
+  // As kubectl orders them.
+  const text = toYaml({ apiVersion, kind, metadata, ...rest });
   return (
     <>
       <p class="toolbar">
