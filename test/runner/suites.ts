@@ -27,7 +27,8 @@ export interface Suite {
   readonly cluster?: "own" | "shared";
 }
 
-const packages = ["api", "install", "git", "kube", "rpc", "agent", "operator", "cli"].map((name) => `packages/${name}`);
+const packageNames = ["api", "install", "git", "kube", "records", "rpc", "agent", "operator", "cli", "console"];
+const packages = packageNames.map((name) => `packages/${name}`);
 const clusterPrograms = ["kube", "pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"];
 
 export const suiteNames = ["unit", "integration", "cluster", "e2e"] as const;
@@ -42,7 +43,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
   integration: {
     folders: ["packages/testkit", "test/integration", "test/faults"],
     jobPer: "folder",
-    splitFolders: ["test/integration/agent"],
+    splitFolders: ["test/integration/agent", "test/integration/console"],
     // Helm and Argo CD render the chart and run the health checks, and docs mention their commands.
     tools: [...clusterPrograms, "pulumi-language-go", "helm", "argocd"],
   },

@@ -1,10 +1,11 @@
 /** What users do in the browser: decide, request, search, by keyboard alone, and with permissions of their own. */
 import { approvalKind, driftRequestAnnotation, reconcileRequestAnnotation, type Approval } from "@pko/api";
 import { resource } from "@pko/kube";
-import { waitFor } from "@pko/testkit";
+import { freePort, waitFor } from "@pko/testkit";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
 
+import { tcpFront } from "../../../packages/testkit/src/tcp-front.ts";
 import { stacks } from "../api/install.ts";
 import { BrowserStage, ready, stalled, testTimeoutMs, type Rule, type Visitor } from "./browser-stage.ts";
 import { openShop, shop } from "./shop.ts";
@@ -223,6 +224,24 @@ describe("with permissions of their own", () => {
     await untilText(visitor.page, "You may not see the live events and the log of this run.");
     await untilText(visitor.page, "pods/log");
     await untilText(visitor.page, "60 %");
+  });
+
+  test("a page continues after a lost connection, with what changed meanwhile", async () => {
+    await stage.stack(`${shop}/lost`, ready("Before the connection was lost."));
+    const { port } = new URL(await stage.withTokens());
+    const front = await tcpFront(Number(port), await freePort());
+    const visitor = await stage.visit(`http://127.0.0.1:${front.port}/`);
+    await visitor.signIn(await stage.user(shop, "traveller", [read("pulumi.com", "stacks")]));
+    await visitor.open(`/stacks/${shop}/lost`, "lost");
+    await untilText(visitor.page, "Before the connection was lost.");
+    await front.refuse();
+    await untilText(visitor.page, "Reconnecting…");
+    await stage.status(`${shop}/lost`, ready("While the connection was lost."));
+    await front.accept();
+    await untilText(visitor.page, "While the connection was lost.");
+    expect(await visitor.text()).not.toContain("Reconnecting…");
+    await visitor.context.close();
+    await front.close();
   });
 
   test("neither the token nor a Secret reaches the page or the storage of the browser", async () => {

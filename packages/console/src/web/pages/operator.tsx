@@ -23,8 +23,8 @@ const reloadMs = 10_000;
 
 async function load(): Promise<void> {
   try {
-    const selector = encodeURIComponent(`metadata.name=${leaseName}`);
-    const list = await kubernetes<{ items: Lease[] }>(`/apis/coordination.k8s.io/v1/leases?fieldSelector=${selector}`);
+    // The server adds the name: other Leases are none of the console's business.
+    const list = await kubernetes<{ items: Lease[] }>("/apis/coordination.k8s.io/v1/leases");
     leases.value = { kind: "loaded", leases: list.items };
   } catch (error) {
     const permission = error instanceof ApiError ? error.permission : undefined;

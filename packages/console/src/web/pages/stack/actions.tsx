@@ -74,7 +74,7 @@ export function StackActions({ stack }: { readonly stack: Stack }) {
   if (answer === "unknown") return null;
   if (answer === "denied") {
     return (
-      <p class="actions muted">
+      <p class="read-only muted">
         Read-only: you lack the permission <code>{permissionText(permission)}</code>.
       </p>
     );
