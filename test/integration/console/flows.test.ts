@@ -139,6 +139,7 @@ test("from the fleet to a decision by keyboard alone", async () => {
   expect((await stackNamed("network")).metadata.annotations).toBeUndefined();
   await reconcile.focus();
   await page.keyboard.press("Enter");
+  await page.getByRole("dialog").waitFor();
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await untilText(page, "Requested an update of Stack network.");
