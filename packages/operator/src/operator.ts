@@ -115,16 +115,10 @@ export async function operator({ options, credentials, log }: OperatorContext): 
     reflectors,
     references,
     suspension,
-    git: { policy: options, inherited: process.env, githubApps },
-    minResyncSeconds: options.minResyncMs / 1000,
-    ...watchedNamespaces(options),
+    ...stackSettings(options, githubApps),
   });
   const programControl = programController({ ...shared, reflector: reflectors.programs });
-  const recordsControl = recordsController({
-    ...shared,
-    records: reflectors.records,
-    maxTotalBytes: options.maxRecordsBytes,
-  });
+  const recordsControl = recordsController({ ...shared, ...reflectors, maxTotalBytes: options.maxRecordsBytes });
   // Workspaces without a pod get a certificate when they wake.
   const stopFollowingCa = ca.follow(() => {
     for (const key of workspacesWithPods(reflectors)) workspaceControl.enqueue(key);
@@ -158,6 +152,12 @@ const watchedNamespaces = ({ watchNamespaces }: Options): { namespaces?: readonl
   watchNamespaces.length > 0 ? { namespaces: watchNamespaces } : {};
 
 /** Those without a pod get a certificate when they wake. */
+const stackSettings = (options: Options, githubApps: ReturnType<typeof githubAppTokens>) => ({
+  git: { policy: options, inherited: process.env, githubApps },
+  minResyncSeconds: options.minResyncMs / 1000,
+  ...watchedNamespaces(options),
+});
+
 const workspacesWithPods = ({ pods }: ReturnType<typeof sharedReflectors>): Key[] =>
   pods.store.list().flatMap((pod) => workspaceOfPod(pod) ?? []);
 

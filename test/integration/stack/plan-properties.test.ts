@@ -269,6 +269,11 @@ class World {
       case "withdrawUpdate":
         this.updates = this.updates.map((update) => (update.name === step.name ? this.#withdrawn(update) : update));
         break;
+      case "deleteUpdates": {
+        const names = new Set(step.updates.map(({ name }) => name));
+        this.updates = this.updates.filter((update) => !names.has(update.name));
+        break;
+      }
       case "removeOrphanFinalizers":
       case "recordResult":
       case "recordDrift":

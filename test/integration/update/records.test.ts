@@ -110,10 +110,10 @@ test("kubectl shows what ran and why", async () => {
     const text = await kubectl(["get", kind, "-n", scene.namespace, "-o", "wide"]);
     return text.trim().split(/\s{2,}|\n/);
   };
-  expect(await table("updaterecords")).toEqual(
-    expect.arrayContaining(["web-1", "up", "succeeded", "4f2a", "the new revision 4f2a"]),
-  );
-  expect(await table("updates")).toEqual(expect.arrayContaining(["TRIGGER", "the new revision 4f2a"]));
+  const records = await table("updaterecords");
+  for (const cell of ["web-1", "up", "succeeded", "4f2a", "the new revision 4f2a"]) expect(records).toContain(cell);
+  const runs = await table("updates");
+  for (const cell of ["TRIGGER", "the new revision 4f2a"]) expect(runs).toContain(cell);
 });
 
 test("a run of an agent that is older than records has a record without events", async () => {
@@ -135,7 +135,8 @@ test("a run whose pod is deleted has a record without events", async () => {
   await scene.deletePod("web");
   await scene.until("web-1", { Complete: "True/Aborted" });
   const [found] = await scene.records();
-  expect(found?.record).toMatchObject({ result: "interrupted", message: expect.stringContaining("deleted") });
+  expect(found?.record.result).toBe("interrupted");
+  expect(found?.record.message).toContain("deleted");
 });
 
 test("a record of another owner is not changed; the run's result is stored nevertheless", async () => {

@@ -19,12 +19,12 @@ export const validatedBy = (...rules: readonly CelRule[]) => ({ "x-kubernetes-va
  * have no former value.
  */
 export const validatedUnlessInvalidBefore = (...rules: readonly CelRule[]) =>
-  validatedBy(
-    ...rules.map((each): CelRule => {
-      const before = each.rule.replaceAll(/\bself\b/g, "oldSelf.value()");
-      return { ...each, rule: `(${each.rule}) || (oldSelf.hasValue() && !(${before}))`, optionalOldSelf: true };
-    }),
-  );
+  validatedBy(...rules.map(unlessInvalidBefore));
+
+function unlessInvalidBefore(each: CelRule): CelRule {
+  const before = each.rule.replaceAll(/\bself\b/g, "oldSelf.value()");
+  return { ...each, rule: `(${each.rule}) || (oldSelf.hasValue() && !(${before}))`, optionalOldSelf: true };
+}
 
 /** True if the optional string field is set and not empty: as in the Go operator, an empty string means "not set". */
 export const isSet = (field: string): string => `has(self.${field}) && self.${field} != ''`;

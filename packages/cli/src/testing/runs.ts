@@ -44,10 +44,11 @@ export const finished = (of: string, op: string, more: Step = {}): ResourceEvent
   ...more,
 });
 
-export const failedStep = (of: string, op: string): ResourceEvent => ({
+export const failedStep = (of: string, op: string, more: Step = {}): ResourceEvent => ({
   ...started(of, op),
   phase: "failed",
   durationMs: 1400,
+  ...more,
 });
 
 export const subnetError = "creating EC2 Subnet: The CIDR '10.0.1.0/24' conflicts with another subnet";
@@ -64,7 +65,7 @@ export const orderEvents: readonly NumberedEvent[] = numbered([
   finished(urns.vpc, "create", { id: "vpc-0a1b" }),
   started(urns.subnet, "create"),
   started(urns.db, "create-replacement"),
-  failedStep(urns.subnet, "create"),
+  failedStep(urns.subnet, "create", { id: "subnet-1" }),
   { kind: "diagnostic", severity: "error", message: subnetError, urn: urns.subnet },
   finished(urns.db, "create-replacement", { durationMs: 61_000 }),
   finished(urns.db, "replace", {
@@ -84,7 +85,7 @@ export const orderEvents: readonly NumberedEvent[] = numbered([
     ],
     omittedChanges: 2,
   }),
-  finished(urns.bucket, "same", { durationMs: 100 }),
+  finished(urns.bucket, "same", { id: "logs-4711", durationMs: 100 }),
   { kind: "policy", level: "advisory", policy: "aws-tags", message: "add a cost center", urn: urns.vpc },
   { kind: "summary", changes: { create: 1, update: 1, replace: 1, same: 1 }, durationSeconds: 119, result: "failed" },
 ]);

@@ -43,7 +43,8 @@ test("a record that could not be stored is reported", () => {
 test("a record that the agent did not return is reported", () => {
   const run = { state: "finished", result: ending.result, outputs: [], recordProblem: "no disk" } as const;
   const [event, ...others] = updateEvents({ ...viewOf(...started), run }, plan).slice(1);
-  expect(event).toMatchObject({ reason: "RecordNotStored", message: expect.stringMatching(/no events.*no disk$/) });
+  expect(event?.reason).toBe("RecordNotStored");
+  expect(event?.message).toMatch(/no events.*no disk$/);
   expect(others).toEqual([]);
 });
 

@@ -4,7 +4,13 @@ import { connectAgent, type AgentClient, type ConnectOptions } from "../client.t
 import { fail, succeed } from "../errors.ts";
 import { noProgress } from "@pko/records";
 import { workspaceServerName } from "../tls/identity.ts";
-import { createAuthorities, issueOperatorCertificate, issueWorkspaceCertificate, type Certificate, type Authorities } from "../tls/pki.ts";
+import {
+  createAuthorities,
+  issueOperatorCertificate,
+  issueWorkspaceCertificate,
+  type Certificate,
+  type Authorities,
+} from "../tls/pki.ts";
 import type { RunResult, WatchMessage } from "../run.ts";
 import { serveAgent, type AgentServer, type AgentService } from "../server.ts";
 import { protocolVersion } from "../versions/versions.ts";

@@ -24,7 +24,7 @@ export function excessUpdates(view: StackView): UpdateFacts[] {
     .flatMap((purpose) => {
       const all = finished.filter((update) => purposeOf(update) === purpose);
       const ended = (state: UpdateFacts["state"]): UpdateFacts[] => all.filter((update) => update.state === state);
-      return [...ended("succeeded").slice(history.succeeded), ...ended("failed").slice(history.failed)];
+      return ended("succeeded").slice(history.succeeded).concat(ended("failed").slice(history.failed));
     })
     .filter((update) => !update.deleting && !isNeeded(update))
     .toSorted((a, b) => endOf(a) - endOf(b));

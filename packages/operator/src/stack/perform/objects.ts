@@ -1,6 +1,23 @@
 /** Steps that write the Workspace, the Updates and the outputs of a Stack, and request updates of other Stacks. */
 import { fieldManagers, reconcileRequestAnnotation, type Update } from "@pko/api";
-import { applyOwned, asOwner, builtin, classifyOwnership, deleteOwned, isAlreadyExists, isForbidden, isInvalid, isOwnedBy, metadataOf, stepDone, stepStale, type OwnedTarget, type OwnedWrite, ApiError, isTransient } from "@pko/kube";
+import {
+  applyOwned,
+  asOwner,
+  builtin,
+  classifyOwnership,
+  deleteOwned,
+  isAlreadyExists,
+  isForbidden,
+  isInvalid,
+  isOwnedBy,
+  metadataOf,
+  stepDone,
+  stepStale,
+  type OwnedTarget,
+  type OwnedWrite,
+  ApiError,
+  isTransient,
+} from "@pko/kube";
 
 import { stacks, updates, workspaces } from "../../kinds.ts";
 import { unfinishedIn } from "../../shared/updates.ts";

@@ -144,8 +144,9 @@ const cases: readonly Case[] = [
   ["deletes nothing for an invalid spec", { spec: { ...limits(0), stack: "" }, updates: [newest, older] }, []],
 ];
 
-function withoutTrigger({ trigger: _, ...update }: UpdateFacts): UpdateFacts {
-  return update;
+function withoutTrigger(update: UpdateFacts): UpdateFacts {
+  const { trigger: _, ...rest } = update;
+  return rest;
 }
 
 describe("the history of a Stack", () => {
