@@ -159,7 +159,7 @@ describe("secrets in changes are masked", () => {
     "longer than a value": long,
     "with several lines": "first\ncanary line 1\ncanary line 2",
     "in JSON in a value": JSON.stringify({ body: JSON.stringify({ key: "canary-known" }) }),
-    "if their name says so": { dbPassword: "canary", apiKey: ["canary"] },
+    "if their name shows it": { dbPassword: "canary", apiKey: ["canary"] },
     "in a list of variables": { env: [{ name: "DB_PASSWORD", value: "canary" }] },
     "in a file": asset,
     "in a part of a secret": { part: { ...secret, inner: "canary" } },

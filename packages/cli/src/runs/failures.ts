@@ -1,4 +1,4 @@
-/** What a record says about the resources that failed. Pure. */
+/** What a record contains about the resources that failed. Pure. */
 import type { NumberedEvent } from "@pko/records";
 
 import { RunLog } from "./run-log.ts";

@@ -16,7 +16,7 @@ export interface StackFacts {
   readonly pod?: ApiObject<Pod>;
   /** The newest first. */
   readonly updates: readonly Update[];
-  /** What the record of the last update says about the resources that failed, one text for each. */
+  /** What the record of the last update contains about the resources that failed, one text for each. */
   readonly failures?: readonly string[];
   /** The Stacks of the namespace that it needs, by name: undefined for one that does not exist. */
   readonly dependencies: ReadonlyMap<string, Stack | undefined>;

@@ -640,20 +640,20 @@ describe("the message", () => {
     });
   });
 
-  test("of a missing policy says which one, and what is possible without it", () => {
+  test("of a missing policy shows which one, and what is possible without it", () => {
     const missing = (policy: "approvals" | "safeguards") =>
       messageFor({ spec: always, approvalPolicy: { kind: "missing", policy } });
     expect(missing("approvals")).toContain("in the name of others");
     expect(missing("safeguards")).toContain("stack-safeguards");
   });
 
-  test("of a rejected plan says who rejected it, why, and what to do", () => {
+  test("of a rejected plan shows who rejected it, why, and what to do", () => {
     const message = messageFor({ ...pending, approvals: [rejection()] });
     expect(message).toStartWith("The plan of Update web-plan was rejected by alice: not today\n");
     expect(message).toContain("pulumi.com/reconciliation-request");
   });
 
-  test("of a rejected destroy says how to keep the resources, and nothing of a new source", () => {
+  test("of a rejected destroy shows how to keep the resources, and nothing of a new source", () => {
     const trigger = serializeTrigger(aTrigger({ type: "destroy" }));
     const status = { deployed: true, approval: request({ trigger, state: "Rejected", decidedBy: "alice" }) };
     const spec = { ...always, destroyOnFinalize: true };

@@ -81,7 +81,7 @@ const owner = { apiVersion: "pulumi.com/v1", kind: "Stack", name: "web", uid: "s
 
 const cases: readonly Case[] = [
   [
-    "says what ran, and when",
+    "shows what ran, and when",
     [run(finished())],
     {
       updateName: "web-1",
@@ -102,7 +102,7 @@ const cases: readonly Case[] = [
     { stackName: "web" },
   ],
   [
-    "says why the run was started",
+    "shows why the run was started",
     [metadata({ annotations: { [triggerReasonAnnotation]: "the new revision abc" } }), run(finished())],
     { trigger: "the new revision abc" },
   ],
@@ -143,7 +143,7 @@ const cases: readonly Case[] = [
     [noPod],
     { result: "interrupted", endTime: at(0), content: undefined, omitted: undefined },
   ],
-  ["of a cancelled run says so", [run(finished({ outcome: "cancelled" }))], { result: "cancelled" }],
+  ["of a cancelled run shows it", [run(finished({ outcome: "cancelled" }))], { result: "cancelled" }],
   [
     "of a run that timed out is a failure",
     [run(finished({ outcome: "failed", error: { class: "timedOut", message: "slow", lines: [] } }))],
