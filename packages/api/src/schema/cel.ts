@@ -21,9 +21,9 @@ export const validatedBy = (...rules: readonly CelRule[]) => ({ "x-kubernetes-va
 export const validatedUnlessInvalidBefore = (...rules: readonly CelRule[]) =>
   validatedBy(...rules.map(unlessInvalidBefore));
 
-function unlessInvalidBefore(each: CelRule): CelRule {
-  const before = each.rule.replaceAll(/\bself\b/g, "oldSelf.value()");
-  return { ...each, rule: `(${each.rule}) || (oldSelf.hasValue() && !(${before}))`, optionalOldSelf: true };
+function unlessInvalidBefore({ rule, ...rest }: CelRule: CelRule): CelRule {
+  const before = rule.replaceAll(/\bself\b/g, "oldSelf.value()");
+  return { rule: `(${rule}) || (oldSelf.hasValue() && !(${before}))`, ...rest, optionalOldSelf: true };
 }
 
 /** True if the optional string field is set and not empty: as in the Go operator, an empty string means "not set". */
