@@ -180,10 +180,11 @@ test(
       await scene.stack("web", { projectRepo: server.url, branch: "main", suspend: false });
       await scene.stack("api", { projectRepo: server.url, branch: "main" });
       const names = ["web", "api"];
-      const are = async (what: string, reason: string): Promise<void> => {
-        await Promise.all(names.map((name) => scene.becomes(name, what, (stack) => reasonOf(stack) === reason)));
+      const are = async (what: string, ...reasons: readonly string[]): Promise<void> => {
+        const is = (stack: Parameters<typeof reasonOf>[0]): boolean => reasons.includes(reasonOf(stack) ?? "");
+        await Promise.all(names.map((name) => scene.becomes(name, what, is)));
       };
-      await are("processing", "StackProcessing");
+      await are("processed", "StackProcessing", "ProcessingCompleted");
       await annotate("incident 42");
       await are("suspended", "Suspended");
       const { status } = await scene.get("web");
@@ -208,7 +209,7 @@ test(
       await are("still suspended", "Suspended");
       expect(server.requests).toEqual([]);
       await annotate(null);
-      await are("resumed", "StackProcessing");
+      await are("resumed", "StackProcessing", "ProcessingCompleted");
       await waitFor(() => server.requests.length > 0, { what: "the repository to be polled", timeoutMs: 20_000 });
       await waitFor(async () => (await eventsAbout(scene, "api")).length === 2, { timeoutMs: 20_000 });
       expect(await eventsAbout(scene, "api")).toEqual(["StackResumed", "StackSuspended"]);
