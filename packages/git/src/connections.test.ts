@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 
-import { keptConnections } from "./connections.ts";
+import { keptConnections, type Connections } from "./connections.ts";
 import { request, type HttpOptions } from "./http.ts";
 import { certificateFor } from "./testing/certificate.ts";
 
@@ -75,6 +75,18 @@ describe("a kept connection", () => {
     expect(await statusOf(url, { policy, connections })).toBe("unreachable");
     expect(await statusOf(url, { ...options, ca: certificateFor("git.example").cert })).toBe("unreachable");
   });
+});
+
+test("an address is tested again after a request to it has failed", async () => {
+  const distrusted: string[] = [];
+  const connections: Connections = {
+    lookup: async () => ["127.0.0.1"],
+    reachable: async ([address = ""]) => address,
+    distrust: (address, port) => void distrusted.push(`${address} ${port}`),
+    fetch: () => Promise.reject(new Error("broken")),
+  };
+  expect(await statusOf(new URL("https://git.example/"), { policy, connections })).toBe("unreachable");
+  expect(distrusted).toEqual(["127.0.0.1 443"]);
 });
 
 describe("a host's addresses", () => {

@@ -202,6 +202,19 @@ async function listWithGit(options: GitServerOptions) {
   }
 }
 
+test("after a failure, this process discovers again what the server supports", async () => {
+  let isFirst = true;
+  const intercept = (request: Request): Response | undefined => {
+    if (!isQuery(request) || !isFirst) return undefined;
+    isFirst = false;
+    return new Response(null, { status: 500 });
+  };
+  const { listed, again, requests } = await list({ intercept });
+  expect(listed).toMatchObject({ kind: "failed", problem: "unreachable" });
+  expect(again).toEqual(all as never);
+  expect(requests.filter(({ path }) => path.includes("/info/refs"))).toHaveLength(2);
+}, 30_000);
+
 /** The server ignores the requested version of the protocol. */
 const version0: Around = (request, serve) => {
   const old = new Request(request);

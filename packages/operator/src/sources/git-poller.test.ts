@@ -263,6 +263,23 @@ describe("while a server rests", () => {
   });
 });
 
+test("a requested poll does not wait for polls that test the server", async () => {
+  let isFirst = true;
+  const { clock, polls, add } = polling(async () => {
+    if (!isFirst) return await never();
+    isFirst = false;
+    return down;
+  });
+  add("team/a");
+  await clock.advance(100);
+  for (const key of ["team/b", "team/c", "team/d", "team/e"]) add(key);
+  await clock.advance(100);
+  expect(polls).toHaveLength(3);
+  add("team/e", { request: "2" });
+  await clock.advance(100);
+  expect(polls.slice(3).map(({ url }) => url)).toEqual(["https://git.example/team/e"]);
+});
+
 test("a Stack does not wait in the line of another namespace for a repository that both follow", async () => {
   const { clock, polls, add } = polling(never);
   for (let index = 0; index < 100; index++) add(`noisy/s${index}`, { url: `https://h${index}.example/` });

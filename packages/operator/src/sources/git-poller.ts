@@ -225,8 +225,9 @@ class Poller implements GitPoller {
     }
   }
 
-  #enqueue(group: Group, transport = this.#options.lister.transportFor(group.remote)): void {
+  #enqueue(group: Group): void {
     delete group.timer;
+    const transport = this.#options.lister.transportFor(group.remote);
     const endpoint = endpointOf(group);
     const endpoints = this.#endpoints;
     const isRequested = group.followers.values().some((follower) => follower.isRequested);
@@ -274,7 +275,7 @@ class Poller implements GitPoller {
     end();
     group.isRunning = false;
     if (!signal.aborted && group.followers.size > 0) {
-      if (result.kind === "needsGit") this.#enqueue(group, "git");
+      if (result.kind === "needsGit") this.#enqueue(group);
       else this.#finish(poll, result, { at, refs: new Set(refs) });
     }
     this.#pump(transport);
