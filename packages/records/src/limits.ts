@@ -4,6 +4,8 @@
 export const maxMessageChars = 16 * 1024;
 /** The longest URN. */
 export const maxUrnChars = 4096;
+/** The longest ID that a provider gives a resource. */
+export const maxIdChars = 1024;
 /** How many changed properties an event lists. */
 export const maxPropertyChanges = 64;
 /** The longest path of a property. */

@@ -2,7 +2,7 @@
 import { Type, type Static } from "typebox";
 import { Check } from "typebox/value";
 import { decompress } from "./decompress.ts";
-import { maxUrnChars } from "./limits.ts";
+import { maxIdChars, maxUrnChars } from "./limits.ts";
 import { NumberedEvent, type ResourceEvent } from "./run-event.ts";
 
 /** Changes only if a reader of this version would misunderstand the content. */
@@ -15,7 +15,7 @@ export const RecordedResource = Type.Object({
   urn,
   parent: Type.Optional(urn),
   provider: Type.Optional(urn),
-  id: Type.Optional(Type.String({ maxLength: 1024 })),
+  id: Type.Optional(Type.String({ maxLength: maxIdChars })),
   /** URNs. Absent if they are unknown. */
   dependencies: Type.Optional(Type.Array(urn)),
 });
@@ -36,7 +36,7 @@ export const RecordContent = Type.Object({
   version: Type.Literal(contentVersion),
   events: Type.Array(NumberedEvent),
   resources: Type.Array(RecordedResource),
-  /** True if the stack may have more resources: a run that fails or has targets does not visit all of them. */
+  /** True if the stack may have more resources: a run with targets, or one that failed, does not visit all of them. */
   partialResources: Type.Optional(Type.Boolean()),
   omitted: Omitted,
 });

@@ -1,6 +1,6 @@
 /** What happens in a run, as the agent reports it: the CLI's engine events, with secrets masked, and its own notices. */
 import { Type, type Static } from "typebox";
-import { maxMessageChars, maxPathChars, maxPropertyChanges, maxUrnChars, maxValueChars } from "./limits.ts";
+import { maxIdChars, maxMessageChars, maxPathChars, maxPropertyChanges, maxUrnChars, maxValueChars } from "./limits.ts";
 
 const message = Type.String({ maxLength: maxMessageChars });
 const urn = Type.String({ maxLength: maxUrnChars });
@@ -56,7 +56,7 @@ const resourceEvent = Type.Object({
   /** The provider's URN. */
   provider: optionalUrn,
   /** The ID that the provider gave the resource. */
-  id: Type.Optional(Type.String({ maxLength: 1024 })),
+  id: Type.Optional(Type.String({ maxLength: maxIdChars })),
   changes: Type.Optional(Type.Array(PropertyChange, { maxItems: maxPropertyChanges })),
   /** How many more properties change. */
   omittedChanges: Type.Optional(Type.Integer({ minimum: 1 })),

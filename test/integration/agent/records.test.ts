@@ -96,14 +96,26 @@ describe("a run", () => {
     expect(names(record).toSorted()).toEqual(["c", "default", "demo-dev"]);
   });
 
-  test("with targets or a failure may not have visited every resource", async () => {
+  test("with targets may not have visited every resource", async () => {
     await web.run("targeted", { kind: "up", targets: [urn("c")] });
     expect(await recordOf(web, "targeted")).toMatchObject({ partialResources: true });
+  });
+
+  test("that failed has the resources of the state, with their dependencies", async () => {
+    await web.prepare(program({ resources: { a: stash("a"), b: stash("${a.output}") } }));
+    await web.run("before", { kind: "up" });
     await web.prepare(program({ resources: { a: stash("${nope.x}") } }));
     await web.run("failed", { kind: "up" });
-    const failed = await recordOf(web, "failed");
-    expect(failed).toMatchObject({ partialResources: true });
-    expect(JSON.stringify(failed.events)).toContain("nope");
+    const { resources, ...failed } = await recordOf(web, "failed");
+    expect(failed).not.toHaveProperty("partialResources");
+    expect(resources.find((resource) => resource.urn === urn("b"))).toEqual({
+      urn: urn("b"),
+      parent: stack,
+      provider,
+      id: expect.any(String) as string,
+      dependencies: [urn("a")],
+    });
+    expect(JSON.stringify((await recordOf(web, "failed")).events)).toContain("nope");
   });
 
   test("that destroys everything leaves no resources", async () => {
@@ -113,7 +125,7 @@ describe("a run", () => {
     expect(record).not.toHaveProperty("partialResources");
   });
 
-  test("has no record while it is active, or if it does not exist", async () => {
+  test("that does not exist has no record", async () => {
     const unknown = await web.agent.record({ runId: "nope" });
     expect(unknown).toMatchObject({ ok: false, error: { code: "notFound" } });
   });

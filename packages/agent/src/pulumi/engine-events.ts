@@ -1,11 +1,11 @@
 /** Converts the CLI's event log, one JSON object per line, to the protocol's events, with secrets masked. */
 import { isRecord } from "@pko/rpc";
-import { maxUrnChars, type ResourceEvent, type RunEvent, type Severity, type StepCounts } from "@pko/records";
+import { maxIdChars, maxUrnChars, providerUrn, type ResourceEvent, type RunEvent, type Severity, type StepCounts } from "@pko/records";
 import { bounded, truncate, truncateName, nonEmptyLines, cleanText, type Clean } from "../system/clean-text.ts";
 import { refusedAt } from "../plans/refusal.ts";
 import { classify, type KnownError } from "./explain.ts";
-import { warnsOfPendingOperations } from "./pending-operations.ts";
 import { entry } from "./project/project.ts";
+import { warnsOfPendingOperations } from "./stack-state.ts";
 import { reportedChanges } from "./property-changes.ts";
 import { unknownValue } from "./signatures.ts";
 
@@ -93,12 +93,10 @@ function resourceEvent(metadata: unknown, phase: ResourceEvent["phase"], clean: 
     ...optional("parent", text(after ?? before, "parent"), maxUrnChars),
   } as const;
   if (phase === "started") return base;
-  const provider = text(metadata, "provider");
   return {
     ...base,
-    // The engine's reference to a provider is its URN and its ID.
-    ...optional("provider", provider.slice(0, Math.max(0, provider.lastIndexOf("::"))), maxUrnChars),
-    ...optional("id", text(after, "id") || text(before, "id"), 1024),
+    ...optional("provider", providerUrn(text(metadata, "provider")), maxUrnChars),
+    ...optional("id", text(after, "id") || text(before, "id"), maxIdChars),
     ...reportedChanges(metadata, phase === "failed", clean),
   };
 }

@@ -37,12 +37,10 @@ async function readContent(folder: RunFolder, { operation, outcome }: FinishedRu
     content = thin({ ...content, events }, maxReadChars);
     [events, chars] = [content.events, jsonChars(content)];
   }
-  return {
-    ...content,
-    events,
-    resources: resources.list(),
-    ...(!visitsAll(operation, outcome) && { partialResources: true }),
-  };
+  const state = await folder.readResources();
+  if (state) return { ...content, events, resources: state };
+  const isPartial = !visitsAll(operation, outcome);
+  return { ...content, events, resources: resources.list(), ...(isPartial && { partialResources: true }) };
 }
 
 /** A run that fails or that has targets does not visit every resource. */

@@ -1,7 +1,7 @@
 /** A run on disk: /share/runs/<runId> contains its request, events, output and result. */
 import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { RunProcess, type RunEvent } from "@pko/records";
+import { RecordedResource, RunProcess, type RunEvent } from "@pko/records";
 import { checkValue, LostRun, Operation, RunId, RunResult, SealedPlan, StartRequest } from "@pko/rpc";
 import { Type, type Static, type TSchema } from "typebox";
 import { readIfExists, writeAtomically } from "../system/files.ts";
@@ -180,6 +180,15 @@ export class RunFolder {
 
   async readOutputs(): Promise<KnownOutputs | undefined> {
     return await readJson(KnownOutputs, join(this.path, "outputs.json"));
+  }
+
+  /** The resources in the state after the run, if it was read. */
+  async writeResources(resources: RecordedResource[]): Promise<void> {
+    await writeAtomically(join(this.path, "resources.json"), JSON.stringify(resources));
+  }
+
+  async readResources(): Promise<RecordedResource[] | undefined> {
+    return await readJson(Type.Array(RecordedResource), join(this.path, "resources.json"));
   }
 
   /** The engine logs contain the state of resources, so they are deleted after the run. */

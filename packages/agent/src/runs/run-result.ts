@@ -1,7 +1,7 @@
 /** The result of a run: its outcome, with the outputs, the pending operations and the end of the CLI's output. */
 import { errorMessage, type PendingOperation, type RunError, type RunResult } from "@pko/rpc";
 import { isDriftCheck, isPreview, isStackRemoved } from "../pulumi/operation.ts";
-import { readPendingOperations } from "../pulumi/pending-operations.ts";
+import { readStackState } from "../pulumi/stack-state.ts";
 import { truncateName } from "../system/clean-text.ts";
 import type { EventLog } from "./event-log.ts";
 import type { Followed } from "./follow.ts";
@@ -71,9 +71,11 @@ export class RunResults {
       const { stack, projectFolder, backend } = ready;
       const signedIn = await cli.signIn({ backend, purpose: "command" });
       const query = { cli, stack, folder: projectFolder, file: folder.state };
-      const pending = signedIn.ok ? await readPendingOperations(query) : undefined;
-      if (!pending) log.warn("cannot read the pending operations in the state", { run: folder.runId });
-      return pending ?? [];
+      const state = signedIn.ok ? await readStackState(query) : undefined;
+      if (!state) log.warn("cannot read the pending operations in the state", { run: folder.runId });
+      // If this fails, the record has the resources of the events.
+      if (state) await folder.writeResources(state.resources).catch(() => undefined);
+      return state?.pending ?? [];
     } catch (error) {
       const message = output.clean(errorMessage(error));
       log.warn("cannot read the pending operations in the state", { run: folder.runId, error: message });

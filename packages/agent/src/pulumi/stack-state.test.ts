@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { checkValue, RunResult } from "@pko/rpc";
 import { Redactor } from "../system/redact.ts";
-import { operationsIn, warnsOfPendingOperations } from "./pending-operations.ts";
+import { parseState, warnsOfPendingOperations } from "./stack-state.ts";
+
+const operationsIn = (text: string, masks: typeof clean) => parseState(text, masks)?.pending;
 
 const redactor = new Redactor();
 const clean = (text: string) => redactor.clean(text);
@@ -26,6 +28,28 @@ describe("the state", () => {
   test("may have more than a result", () => {
     const operations = operationsIn(state(Array.from({ length: 1_000 }, () => pending("creating"))), clean);
     expect(checkValue(RunResult.properties.pendingOperations, operations)).toMatchObject({ ok: true });
+  });
+
+  test("has resources, of which only the place in the stack is recorded", () => {
+    redactor.add("canary-id");
+    const provider = "urn:pulumi:dev::web::pulumi:providers:aws::default";
+    const resources = [
+      { urn: provider, id: "1", custom: true },
+      {
+        urn,
+        id: "assets-canary-id",
+        parent: "urn:stack",
+        provider: `${provider}::1`,
+        dependencies: ["urn:a"],
+        inputs: { password: "canary" },
+      },
+      { urn, id: "assets-6", delete: true },
+    ];
+    const parsed: unknown = parseState(JSON.stringify({ version: 3, deployment: { resources } }), clean)?.resources;
+    expect(parsed).toEqual([
+      { urn: provider, id: "1", dependencies: [] },
+      { urn, id: "assets-[secret]", parent: "urn:stack", provider, dependencies: ["urn:a"] },
+    ]);
   });
 
   test("may have another format", () => {
