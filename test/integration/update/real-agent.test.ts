@@ -1,8 +1,10 @@
 /** The Update controller with the real agent in a separate process, and the real CLI. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import type { UpdateRecordContent } from "@pko/api";
 import { builtin } from "@pko/kube";
 import { preparations, readOutputs, type AgentPod } from "@pko/operator";
+import { decodeContent, type RecordContent } from "@pko/records";
 import type { PrepareRequest } from "@pko/rpc";
 import { waitFor } from "@pko/testkit";
 
@@ -16,7 +18,10 @@ const program = {
   name: "shop",
   runtime: "yaml",
   config: { password: { type: "string" } },
-  resources: { kept: { type: "pulumi:index:Stash", properties: { input: "hello" } } },
+  resources: {
+    kept: { type: "pulumi:index:Stash", properties: { input: "hello" } },
+    hidden: { type: "pulumi:index:Stash", properties: { input: "the password is ${password}" } },
+  },
   outputs: { greeting: "${kept.output}", password: { "fn::secret": "canary-output" } },
 };
 
@@ -41,6 +46,20 @@ async function startAgent(scene: UpdateScene, agent: AgentProcess): Promise<Agen
   await scene.setReady("web", { address: `127.0.0.1:${port}` });
   const { metadata } = await scene.client.get(builtin.pods, scene.ref("web-workspace-0"));
   return { workspace, uid: metadata.uid ?? "", restarts: 0, ip: "127.0.0.1", port };
+}
+
+/** With their content decoded, by name. */
+async function recordsOf(scene: UpdateScene): Promise<(Omit<UpdateRecordContent, "content"> & DecodedContent)[]> {
+  const all = await scene.records();
+  const decoded = all.map(async ({ record: { content = "", ...record } }) => {
+    const whole = await decodeContent(content);
+    return { ...record, ...(whole && { content: whole }) };
+  });
+  return (await Promise.all(decoded)).toSorted((a, b) => (a.updateName < b.updateName ? -1 : 1));
+}
+
+interface DecodedContent {
+  readonly content?: RecordContent;
 }
 
 test("prepare, preview, up, destroy and up again with the real CLI", async () => {
@@ -82,7 +101,22 @@ test("prepare, preview, up, destroy and up again with the real CLI", async () =>
   const again = await scene.until("again", succeeded);
   expect(again.status?.changes?.["create"]).toBeGreaterThan(0);
 
-  expect(JSON.stringify([preview, created, end, operator.events])).not.toContain("canary");
+  const records = await recordsOf(scene);
+  expect(records.map(({ updateName, type, result }) => `${updateName}: ${type} ${result}`)).toEqual([
+    "again: up succeeded",
+    "create: up succeeded",
+    "end: destroy succeeded",
+    "first-preview: preview succeeded",
+  ]);
+  for (const { content, versions, updateName } of records) {
+    expect([updateName, content?.events.length]).not.toEqual([updateName, 0]);
+    expect(versions).toMatchObject({ operator: expect.any(String) as string, pulumi: expect.any(String) as string });
+  }
+  const urns = records.find(({ updateName }) => updateName === "create")?.content?.resources.map(({ urn }) => urn);
+  expect(urns?.filter((urn) => /::(kept|hidden)$/.test(urn))).toHaveLength(2);
+
+  // The log is the feed.
+  expect(JSON.stringify([preview, created, end, operator.events, records, agent.log])).not.toContain("canary");
   await preparing.stop();
 }, 180_000);
 
@@ -132,7 +166,8 @@ test("Updates in a Workspace that lists no stacks run on stacks that exist, and 
   await using agent = new AgentProcess();
   const pod = await startAgent(scene, agent);
   const preparing = preparations({ ca: scene.ca, wake: () => undefined });
-  const { config: _, ...plain } = program;
+  const { config: _, ...rest } = program;
+  const plain = { ...rest, resources: { kept: program.resources.kept } };
   const source = { kind: "files", files: { "Pulumi.yaml": JSON.stringify(plain) } } as const;
   const isPrepared = (stacks: PrepareRequest["stacks"]) => () => {
     const preparation = preparing.ensure(pod, { source, stacks });
