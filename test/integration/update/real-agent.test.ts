@@ -48,18 +48,16 @@ async function startAgent(scene: UpdateScene, agent: AgentProcess): Promise<Agen
   return { workspace, uid: metadata.uid ?? "", restarts: 0, ip: "127.0.0.1", port };
 }
 
-/** With their content decoded, by name. */
-async function recordsOf(scene: UpdateScene): Promise<(Omit<UpdateRecordContent, "content"> & DecodedContent)[]> {
-  const all = await scene.records();
-  const decoded = all.map(async ({ record: { content = "", ...record } }) => {
-    const whole = await decodeContent(content);
-    return { ...record, ...(whole && { content: whole }) };
-  });
-  return (await Promise.all(decoded)).toSorted((a, b) => (a.updateName < b.updateName ? -1 : 1));
+interface DecodedRecord {
+  readonly record: UpdateRecordContent;
+  readonly content: RecordContent | undefined;
 }
 
-interface DecodedContent {
-  readonly content?: RecordContent;
+/** By name. */
+async function recordsOf(scene: UpdateScene): Promise<DecodedRecord[]> {
+  const all = await scene.records();
+  const decoded = all.map(async ({ record }) => ({ record, content: await decodeContent(record.content ?? "") }));
+  return (await Promise.all(decoded)).toSorted((a, b) => (a.record.updateName < b.record.updateName ? -1 : 1));
 }
 
 test("prepare, preview, up, destroy and up again with the real CLI", async () => {
@@ -102,17 +100,20 @@ test("prepare, preview, up, destroy and up again with the real CLI", async () =>
   expect(again.status?.changes?.["create"]).toBeGreaterThan(0);
 
   const records = await recordsOf(scene);
-  expect(records.map(({ updateName, type, result }) => `${updateName}: ${type} ${result}`)).toEqual([
+  expect(records.map(({ record: { updateName, type, result } }) => `${updateName}: ${type} ${result}`)).toEqual([
     "again: up succeeded",
     "create: up succeeded",
     "end: destroy succeeded",
     "first-preview: preview succeeded",
   ]);
-  for (const { content, versions, updateName } of records) {
+  for (const {
+    content,
+    record: { versions, updateName },
+  } of records) {
     expect([updateName, content?.events.length]).not.toEqual([updateName, 0]);
     expect(versions).toMatchObject({ operator: expect.any(String) as string, pulumi: expect.any(String) as string });
   }
-  const urns = records.find(({ updateName }) => updateName === "create")?.content?.resources.map(({ urn }) => urn);
+  const urns = records.find(({ record }) => record.updateName === "create")?.content?.resources.map(({ urn }) => urn);
   expect(urns?.filter((urn) => /::(kept|hidden)$/.test(urn))).toHaveLength(2);
 
   // The log is the feed.

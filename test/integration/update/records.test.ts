@@ -110,10 +110,10 @@ test("kubectl shows what ran and why", async () => {
     const text = await kubectl(["get", kind, "-n", scene.namespace, "-o", "wide"]);
     return text.trim().split(/\s{2,}|\n/);
   };
-  const records = await table("updaterecords");
-  for (const cell of ["web-1", "up", "succeeded", "4f2a", "the new revision 4f2a"]) expect(records).toContain(cell);
-  const runs = await table("updates");
-  for (const cell of ["TRIGGER", "the new revision 4f2a"]) expect(runs).toContain(cell);
+  const cells = await table("updaterecords");
+  for (const cell of ["web-1", "up", "succeeded", "4f2a", "the new revision 4f2a"]) expect(cells).toContain(cell);
+  const updateCells = await table("updates");
+  for (const cell of ["TRIGGER", "the new revision 4f2a"]) expect(updateCells).toContain(cell);
 });
 
 test("a run of an agent that is older than records has a record without events", async () => {

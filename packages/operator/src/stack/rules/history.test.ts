@@ -145,6 +145,7 @@ const cases: readonly Case[] = [
 ];
 
 function withoutTrigger(update: UpdateFacts): UpdateFacts {
+  const update: UpdateView): UpdateView {
   const { trigger: _, ...rest } = update;
   return rest;
 }
