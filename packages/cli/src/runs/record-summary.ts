@@ -49,6 +49,6 @@ export function mergeHistory(updates: readonly UpdateSummary[], records: readonl
   const known = new Set(updates.map(({ name }) => name));
   const gone = records.filter(({ record }) => !known.has(record.updateName)).map(summarizeRecord);
   // An Update that has not started is newer than all that have.
-  const time = ({ startTime }: UpdateSummary): string => startTime ?? "~";
+  const time = ({ startTime }: UpdateSummary): string => startTime ?? "9999";
   return [...updates, ...gone].toSorted((a, b) => time(b).localeCompare(time(a)));
 }

@@ -1,0 +1,66 @@
+import { workspaceKind, type Workspace } from "@pko/api";
+import { describe, expect, test } from "bun:test";
+
+import { render } from "../output/render.ts";
+import { expectGolden } from "../testing/golden.ts";
+import { aStack, condition, notReady, ready } from "../testing/objects.ts";
+import { isPreparedOrFailed, isSuspended, requestIn, warningBlocks } from "./open-shell.ts";
+
+const input = (options: Record<string, string | boolean>) => ({ args: ["orders"], options });
+
+describe("what is requested", () => {
+  test("an hour, and a refresh at the end, unless the user wants something else", () => {
+    expect(requestIn(input({ refresh: true }))).toMatchObject({ name: "orders", keepMs: 3_600_000, refreshes: true });
+    expect(requestIn(input({ refresh: false, for: "30m" }))).toMatchObject({ keepMs: 1_800_000, refreshes: false });
+  });
+
+  test.each(["9h", "0s", "soon"])("not %s", (time) => {
+    expect(() => requestIn(input({ for: time }))).toThrow("is not a duration of at most 8h");
+  });
+});
+
+describe.each([80, 140])("the warning at %d columns", (columns) => {
+  test.each([
+    ["shell", aStack("orders"), { refreshes: true }],
+    ["shell-suspended", aStack("orders", {}, { suspend: true }), { refreshes: false }],
+  ])("%s", (name, stack, request) => {
+    expectGolden(`${name}-${columns}.txt`, render(warningBlocks(stack, request), { width: columns, color: false }));
+  });
+});
+
+describe("the Stack is suspended", () => {
+  const suspended = aStack("orders", { conditions: notReady("Reconciling", "Suspended", "suspended") });
+  test.each([
+    ["when the operator reports it", suspended, true],
+    [
+      "not while the status is about an older spec",
+      { ...suspended, metadata: { name: "orders", generation: 2 } },
+      false,
+    ],
+    ["not while it is ready", aStack("orders", { conditions: ready("") }), false],
+  ])("%s", (_, stack, expected) => {
+    expect(isSuspended(stack)).toBe(expected);
+  });
+});
+
+describe("a workspace can be used", () => {
+  const { apiVersion, kind } = workspaceKind;
+  const workspace = (status: "True" | "False", reason: string, address?: string): Workspace => ({
+    apiVersion,
+    kind,
+    metadata: { name: "orders", generation: 1 },
+    status: {
+      observedGeneration: 1,
+      conditions: [condition("Ready", status, [reason, ""])],
+      ...(address !== undefined && { address }),
+    },
+  });
+  test.each([
+    ["when it is prepared and has a pod", workspace("True", "Succeeded", "10.0.0.1:50051"), true],
+    ["not while it is idle", workspace("True", "Succeeded"), false],
+    ["not while its pod starts", workspace("False", "WaitingForReplicas"), false],
+    ["also if it cannot be prepared: a shell may find out why", workspace("False", "InstallationFailed"), true],
+  ])("%s", (_, each, expected) => {
+    expect(isPreparedOrFailed(each)).toBe(expected);
+  });
+});
