@@ -5,12 +5,12 @@ import { argument, stackArgument, type Command } from "../command.ts";
 import { findNamed, type Context } from "../context.ts";
 import { documentOf, type UpdateSummary } from "../documents.ts";
 import { stacks, updates } from "../kinds.ts";
-import { text, toned, type Block, type Tone } from "../output/blocks.ts";
+import { list, section, text, toned, type Block, type Tone } from "../output/blocks.ts";
 import { elapsed, relative } from "../output/time.ts";
 import { mergeHistory } from "../runs/record-summary.ts";
 import { recordsOf } from "../runs/records.ts";
 import { byCreation, summarizeUpdate } from "../stacks/summary.ts";
-import { seenValue } from "../visibility.ts";
+import { hiddenIn, hiddenText, seenValue } from "../visibility.ts";
 
 export const history: Command = {
   name: "history",
@@ -24,7 +24,12 @@ export const history: Command = {
     const items = mergeHistory(updates.map(summarizeUpdate), seenValue(records) ?? []);
     // The records of a Stack that was deleted remain for a while.
     if (items.length === 0) await findNamed(context, stacks, name);
-    return { document: documentOf("UpdateList", { items }), blocks: historyBlocks(items, context.io.now()) };
+    const hidden = hiddenIn(records).map(hiddenText);
+    const blocks = historyBlocks(items, context.io.now());
+    return {
+      document: documentOf("UpdateList", { items }),
+      blocks: [...blocks, ...section("Not visible to you", hidden.length > 0 ? [list(hidden)] : [])],
+    };
   },
 };
 

@@ -15,6 +15,7 @@ import { contentOf, findRecord, recordsOf } from "./records.ts";
 import { omittedBlocks, resourceBlocks } from "./resource-blocks.ts";
 import { isChange, RunLog, withoutStart } from "./run-log.ts";
 import { describeRun, findRun, type FoundRun } from "./show-report.ts";
+import { visible } from "./tree-report.ts";
 import { summarizeRecord } from "./record-summary.ts";
 
 export type DiffItem = Diff["items"][number];
@@ -48,10 +49,13 @@ async function upcomingChanges(context: Context, stack: Stack): Promise<DiffItem
   const name = stack.metadata.name ?? "";
   const request = stack.status?.approval;
   if (request?.state === "Pending") return await pendingPlan(context, name, request);
-  const records = seenValue(await recordsOf(context, name)) ?? [];
-  const preview = records.find(({ record }) => record.type === "preview" && record.result === "succeeded");
+  const records = await recordsOf(context, name);
+  const preview = seenValue(records)?.find(({ record }) => record.type === "preview" && record.result === "succeeded");
   if (preview) return { ...(await itemOf(name, preview)), what: "preview" };
-  return lastPreview(context.namespace, stack);
+  const last = lastPreview(context.namespace, stack);
+  // A preview may be kept in a record that the user may not read.
+  if (!last) visible(records);
+  return last;
 }
 
 async function pendingPlan(context: Context, name: string, request: ApprovalRequest): Promise<DiffItem> {
