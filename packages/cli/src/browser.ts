@@ -24,10 +24,12 @@ export async function openInBrowser(io: Pick<Io, "env" | "signal">, url: string)
   try {
     const command = process.platform === "darwin" ? "open" : "xdg-open";
     const child = Bun.spawn([command, file], { stdin: "ignore", stdout: "ignore", stderr: "ignore", env: io.env });
-    return (await child.exited) === 0 ? "opened" : "failed";
+    if ((await child.exited) === 0) return "opened";
   } catch {
-    return "failed";
+    // There is no such program.
   }
+  await remove();
+  return "failed";
 }
 
 const redirectPage = (url: string): string =>
