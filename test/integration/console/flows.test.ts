@@ -268,3 +268,25 @@ describe("with permissions of their own", () => {
     expect(responses.join("\n")).not.toContain(canary);
   });
 });
+
+test.each([
+  ["wide", 1280],
+  ["narrow", 360],
+])("a long list has only the visible rows in the page: %s", async (_, width) => {
+  const namespace = `rows-${width}`;
+  await stage.namespace(namespace);
+  const names = Array.from({ length: 150 }, (_, index) => `row-${String(index).padStart(3, "0")}`);
+  for (const name of names) await stage.stack(`${namespace}/${name}`);
+  const visitor = await stage.admin({ width });
+  await visitor.open(`/?namespace=${namespace}`, "Stacks");
+  const rows = visitor.page.locator(".fleet-row");
+  await untilText(visitor.page, "row-000");
+  expect(await rows.count()).toBeLessThan(60);
+  await rows.first().focus();
+  await visitor.page.keyboard.press("End");
+  await waitFor(
+    async () => await visitor.page.evaluate(() => document.activeElement?.textContent?.includes("row-149")),
+  );
+  expect(await rows.count()).toBeLessThan(60);
+  await visitor.context.close();
+});
