@@ -21,7 +21,7 @@ export const validatedBy = (...rules: readonly CelRule[]) => ({ "x-kubernetes-va
 export const validatedUnlessInvalidBefore = (...rules: readonly CelRule[]) =>
   validatedBy(...rules.map(unlessInvalidBefore));
 
-function unlessInvalidBefore({ rule, ...rest }: CelRule: CelRule): CelRule {
+function unlessInvalidBefore({ rule, ...rest }: CelRule): CelRule {
   const before = rule.replaceAll(/\bself\b/g, "oldSelf.value()");
   return { rule: `(${rule}) || (oldSelf.hasValue() && !(${before}))`, ...rest, optionalOldSelf: true };
 }

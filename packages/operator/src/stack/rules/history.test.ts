@@ -145,7 +145,6 @@ const cases: readonly Case[] = [
 ];
 
 function withoutTrigger(update: UpdateFacts): UpdateFacts {
-  const update: UpdateView): UpdateView {
   const { trigger: _, ...rest } = update;
   return rest;
 }
