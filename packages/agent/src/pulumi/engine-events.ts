@@ -1,6 +1,14 @@
 /** Converts the CLI's event log, one JSON object per line, to the protocol's events, with secrets masked. */
 import { isRecord } from "@pko/rpc";
-import { maxIdChars, maxUrnChars, providerUrn, type ResourceEvent, type RunEvent, type Severity, type StepCounts } from "@pko/records";
+import {
+  maxIdChars,
+  maxUrnChars,
+  providerUrn,
+  type ResourceEvent,
+  type RunEvent,
+  type Severity,
+  type StepCounts,
+} from "@pko/records";
 import { bounded, truncate, truncateName, nonEmptyLines, cleanText, type Clean } from "../system/clean-text.ts";
 import { refusedAt } from "../plans/refusal.ts";
 import { classify, type KnownError } from "./explain.ts";
