@@ -7,6 +7,8 @@ setDefaultTimeout(testTimeoutMs);
 
 const main = pathTo("../../../packages/cli/src/main.ts");
 
+type Init = Omit<RequestInit, "headers"> & { readonly headers?: Record<string, string> };
+
 function start(args: readonly string[]) {
   return Bun.spawn([process.execPath, main, "ui", ...args], {
     stdin: "ignore",
@@ -31,7 +33,7 @@ test("serves until it is interrupted; its address has a name that nobody else kn
   const url = new URL(await firstLine(child.stdout));
   expect(url.hostname).toMatch(/^pulumi-[0-9a-f]{12}\.localhost$/);
   const address = `http://127.0.0.1:${url.port}`;
-  const send = async (path: string, init: RequestInit = {}): Promise<Response> =>
+  const send = async (path: string, init: Init = {}): Promise<Response> =>
     await fetch(`${address}${path}`, {
       ...init,
       headers: {
