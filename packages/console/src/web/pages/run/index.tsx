@@ -44,7 +44,7 @@ export function RunPage(route: RunRoute) {
   const records = useWatch<UpdateRecord>("updaterecords", { namespace, name }).value;
   const [update] = updates.items;
   const [record] = records.items;
-  const log = useLog(logTarget(update, record)).value;
+  const log = useLog(logTarget({ update, record, tab })).value;
   const content = useContent(record).value;
   const view = useRunView({ route, update, record, log, content });
   if (!update && !record) {
@@ -73,10 +73,18 @@ export function RunPage(route: RunRoute) {
   );
 }
 
-/** A finished run with a record needs no log. */
-function logTarget(update: Update | undefined, record: UpdateRecord | undefined) {
+interface LogNeed {
+  readonly update: Update | undefined;
+  readonly record: UpdateRecord | undefined;
+  readonly tab: RunTab;
+}
+
+/** The record of a finished run has its events, but not what Pulumi printed. */
+function logTarget({ update, record, tab }: LogNeed) {
   const workspace = update?.spec?.workspaceName;
-  if (!update || record || !workspace || updateState(update) === "waiting") return undefined;
+  if (!update || !workspace || updateState(update) === "waiting") return undefined;
+  const isPrintedOutputMissing = tab === "log" && update.status?.stdout === undefined;
+  if (record && !isPrintedOutputMissing) return undefined;
   return { namespace: update.metadata.namespace ?? "", pod: podNameOf(workspace), container: pulumiContainer };
 }
 
