@@ -56,6 +56,7 @@ test(`${rounds} random views`, () => {
     "followRun",
     "forgetRun",
     "removeFinalizer",
+    "storeRecord",
     "storeResult",
   ];
   const outcomes = ["ended", "progressing", "stalled", "started", "unchanged", "waiting"];
