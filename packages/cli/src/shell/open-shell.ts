@@ -103,8 +103,9 @@ async function withSuspended(context: Context, opening: Opening, run: () => Prom
   try {
     return await run();
   } finally {
-    await wakeWorkspace(context, request.name, undefined);
+    // First, because the user may not be allowed to patch the Workspace.
     if (!stack.spec.suspend) await patchStack(context, request.name, { spec: { suspend: false } });
+    await wakeWorkspace(context, request.name, undefined);
   }
 }
 
