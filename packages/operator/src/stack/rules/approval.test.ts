@@ -376,6 +376,13 @@ describe("a plan that waits for an approval, after the spec has changed,", () =>
     expect(JSON.parse(update?.metadata.annotations?.[triggerAnnotation] ?? "")).toMatchObject({ generation: 2 });
   });
 
+  test("stays approved while it waits for the retry of a withdrawn Update", () => {
+    const last = failed({ name: "web-apply", failure: "withdrawn", failures: 0, generation: 2 });
+    const status = { approval: request({ trigger: planned, state: "Approved", appliedBy: "web-apply" }) };
+    const setting: Setting = { ...after({ maxFailures: 3 }), approvals: [approval()], last, status };
+    expect(statusAfter(setting).approval?.state).toBe("Approved");
+  });
+
   test("stays rejected", () => {
     const rejected = request({ trigger: planned, state: "Rejected" });
     expect(summary({ ...after({ maxFailures: 3 }), status: { approval: rejected } })).toBe("none: ApprovalRejected");

@@ -13,7 +13,7 @@ import { isSameTrigger, parseTrigger, type Stage } from "../history/trigger.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
 import { unchanged, wait, type StackPlan } from "../steps.ts";
-import { isDeleting, lastUpdateIn, type StackView } from "../view.ts";
+import { isDeleting, lastUpdateIn, withdrawnFailure, type StackView } from "../view.ts";
 import { nextDue, type Due } from "./due.ts";
 import { readyOutcome } from "./no-update-due.ts";
 
@@ -67,6 +67,8 @@ export function requestObsolete(view: StackView): StackPlan | undefined {
   const due = nextDue(view);
   if (!request || !isOpen(request) || !due || due.kind === "now") return undefined;
   const [last, trigger] = [lastUpdateIn(view), parseTrigger(request.trigger)];
+  // The plan may have been kept for a later generation or revision, so the triggers may differ.
+  if (last?.failure === withdrawnFailure) return undefined;
   if (last?.state === "failed" && trigger && isSameTrigger(last, trigger)) return undefined;
   const outcome = readyOutcome(view) ?? processing(messages.requestObsolete(request));
   return { steps: [{ kind: "recordPlan", plan: { request: { ...request, state: "Superseded" } } }], outcome };
