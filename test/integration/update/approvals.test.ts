@@ -139,7 +139,7 @@ describe("an Update that applies an approved plan", () => {
     });
     expect(agent.started.filter((uid) => uids.includes(uid))).toEqual([used]);
     const refused = await scene.find(used === uids[0] ? "web-2" : "web-1");
-    expect(messageOf(refused)).toContain("was already applied by Update");
+    expect(messageOf(refused)).toContain("which Update");
   });
 
   test("passes on the digest that was approved, though the Secret was replaced: the agent compares them", async () => {

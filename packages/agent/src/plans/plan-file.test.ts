@@ -161,10 +161,10 @@ describe("the summary", () => {
   });
 
   test("has one line for each resource, whatever its name contains", () => {
-    const name = "a\ndelete   a:b:C b\r\u0007\u2028\u202egnp.\u2069\u200b\u0085é🙂";
+    const name = "a\ndelete   a:b:C b\r\u0007\u2028\u202egnp.\u2069\u200b\u0085\u00a0\u3164\u2800\ufe0fé🙂";
     expect(of({ [urn("a:b:C\n", name)]: { steps: ["create"] } }).summary).toBe(
       "1 to create\ncreate   a:b:C\\u{a} " +
-        "a\\u{a}delete   a:b:C b\\u{d}\\u{7}\\u{2028}\\u{202e}gnp.\\u{2069}\\u{200b}\\u{85}é🙂",
+        "a\\u{a}delete   a:b:C b\\u{d}\\u{7}\\u{2028}\\u{202e}gnp.\\u{2069}\\u{200b}\\u{85}\\u{a0}\\u{3164}\\u{2800}\\u{fe0f}é🙂",
     );
   });
 

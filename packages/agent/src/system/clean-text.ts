@@ -45,10 +45,13 @@ export function errorSentence(line: Clean, max: number): Clean {
   return truncate(line.trim().replace(/^error: /i, "") as Clean, max);
 }
 
+/** U+2800 is a letter without dots. Of the spaces, only the usual one is what it looks like. */
+const hidden = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u{2800}]|(?! )\p{Zs}/gu;
+
 /** For one line: without characters that could end it, reorder what is displayed, or are invisible. */
 export function escapeControls(text: Clean): Clean {
   const escape = (char: string): string => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`;
-  return text.toWellFormed().replace(/[\p{C}\p{Zl}\p{Zp}]/gu, escape) as Clean;
+  return text.toWellFormed().replace(hidden, escape) as Clean;
 }
 
 export function joinClean(parts: readonly Clean[], separator: string): Clean {

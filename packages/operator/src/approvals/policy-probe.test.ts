@@ -91,7 +91,7 @@ describe("the admission policy for Approvals", () => {
       { kind: "missing", policy: "safeguards" },
     ],
     ["is in force if it denies that", { web: weakeningDenied }, { kind: "inForce" }],
-    ["is in force if nobody follows a Stack that exists", { web: notFound, shop: notFound }, { kind: "inForce" }],
+    ["is unknown if all Stacks were deleted", { web: notFound, shop: notFound }, { kind: "unknown" }],
     ["is checked with another Stack if one was deleted", { web: notFound }, { kind: "inForce" }],
     ["is checked with another Stack if one was changed", { web: changedMeanwhile }, { kind: "inForce" }],
     ["is unverified if no Stack can answer", { web: changedMeanwhile, shop: changedMeanwhile }, { kind: "unverified" }],

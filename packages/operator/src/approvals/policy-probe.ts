@@ -159,9 +159,9 @@ class Probe implements PolicyProbe {
     try {
       if (!(await this.#isApprovalDenied(namespace, signal))) return { kind: "missing", policy: "approvals" };
       const followed = [...followers.values()];
-      if (!(await this.#isWeakeningDenied(namespace, followed, signal)))
-        return { kind: "missing", policy: "safeguards" };
-      return { kind: "inForce" };
+      const isDenied = await this.#isWeakeningDenied(namespace, followed, signal);
+      if (isDenied === undefined) return unknown;
+      return isDenied ? { kind: "inForce" } : { kind: "missing", policy: "safeguards" };
     } catch (error) {
       const isTerminating = isNamespaceTerminating(error);
       if (signal.aborted || ((isTransient(error) || isTerminating) && before.kind === "inForce")) return before;
@@ -175,12 +175,15 @@ class Probe implements PolicyProbe {
     return await isDenied(client.create(approvals, probeObject(namespace), { dryRun: true, signal }), "decidedBy");
   }
 
-  /** The first Stack that can answer does so for all. One that was deleted or changed meanwhile, or is invalid, cannot. */
+  /**
+   * The first Stack that can answer does so for all. One that was deleted or changed meanwhile, or is invalid, cannot. Undefined
+   * if all of them were deleted.
+   */
   async #isWeakeningDenied(
     namespace: string,
     followed: readonly FollowedStack[],
     signal: AbortSignal,
-  ): Promise<boolean> {
+  ): Promise<boolean | undefined> {
     let reason: unknown;
     for (const { name, required } of followed) {
       try {
@@ -192,7 +195,7 @@ class Probe implements PolicyProbe {
       }
     }
     if (reason !== undefined && !isNotFound(reason)) throw reason;
-    return true;
+    return undefined;
   }
 }
 

@@ -69,7 +69,7 @@ export const planRejected = (update: string, user: string): string =>
   `The plan of Update ${update} was rejected by ${user}, so nothing was changed. A new plan is needed.`;
 
 export const planUsed = (update: string, by: string): string =>
-  `The plan of Update ${update} was already applied by Update ${by}, so nothing was changed. A new plan is needed.`;
+  `The plan of Update ${update} was approved for one use, which Update ${by} has taken, so nothing was changed. A new plan is needed.`;
 
 export const planUnreadable = (why: string): string => `${why} Nothing was changed. A new plan is needed.`;
 export const planSecretMissing = (name: string): string => `Secret ${name} with the plan does not exist.`;

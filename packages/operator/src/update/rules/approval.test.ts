@@ -176,7 +176,7 @@ table("an Update that applies a plan", [
   [
     "is refused if another Update has used the approval",
     [...ready, applying, withApproval({ plan: made(), approvals: [approval({}, usedBy("other-uid"))] })],
-    refuses("already applied by Update web-other"),
+    refuses("which Update web-other has taken"),
   ],
   [
     "starts without an approval if the plan changes nothing",
