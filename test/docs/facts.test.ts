@@ -71,6 +71,22 @@ test("the oldest Kubernetes that the docs, the chart and the CLI accept is the o
   expect(claimed).toEqual(claimed.map(() => tested));
 });
 
+test("the support page names the versions that are tested", () => {
+  const read = (path: string): string => readFileSync(join(root, path), "utf8");
+  const tools = read("hack/cluster/src/tools.ts");
+  const tested = [
+    ...read("hack/cluster/src/kubernetes.ts").matchAll(/"\d\.\d+": "([\d.]+)"/g),
+    ...tools.matchAll(/pulumiVersion = "([\d.]+)"/g),
+    ...tools.matchAll(/argo-cd\/v3\/common\.version": "([\d.]+)"/g),
+    ...read("hack/cluster/go/source-controller/go.mod").matchAll(/source-controller v([\d.]+)/g),
+    ...read("hack/cluster/go/helm/go.mod").matchAll(/helm\/v3 v(\d+\.\d+)/g),
+    ...read("packages/agent/src/pulumi/version.ts").matchAll(/minimumVersion = "(\d+\.\d+)/g),
+  ].map(([, version = ""]) => version);
+  expect(tested.length).toBeGreaterThan(8);
+  const page = read("docs/support.md");
+  expect(tested.filter((version) => !page.includes(version))).toEqual([]);
+});
+
 test("the flags and metrics on the operations page exist", () => {
   const documented = codeSpans("docs/operations.md");
   const flags = documented.filter((span) => /^--[a-z-]+$/.test(span));
