@@ -101,7 +101,7 @@ describe("a repository", () => {
       [{ kind: "files", files: { ".git/hooks/post-checkout": "x" } }, "sourceInvalid"],
       [{ kind: "local", dir: "relative" }, "sourceInvalid"],
       [{ kind: "local", dir: "/etc/../root" }, "sourceInvalid"],
-      [{ kind: "local", dir: "/nonexistent" }, "sourceNotFound"],
+      [{ kind: "local", dir: "/etc/no-such-folder" }, "sourceNotFound"],
       [{ kind: "project", name: "../x", runtime: "yaml" }, "sourceInvalid"],
       [{ kind: "flux", url: "http://169.254.169.254/x", digest: `sha256:${"0".repeat(64)}` }, "sourceInvalid"],
     ];

@@ -1,5 +1,9 @@
 /** `kubectl pulumi ui`: the console on this machine, with the kubeconfig of its user. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { apiServerWithApi, pathTo, testTimeoutMs } from "../api/install.ts";
 
@@ -9,12 +13,16 @@ const main = pathTo("../../../packages/cli/src/main.ts");
 
 type Init = Omit<RequestInit, "headers"> & { readonly headers?: Record<string, string> };
 
+/** The CLI runs from source, and Bun writes its cache there. */
+const home = mkdtempSync(join(tmpdir(), "pko-ui-"));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
 function start(args: readonly string[]) {
   return Bun.spawn([process.execPath, main, "ui", ...args], {
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
-    env: { PATH: process.env["PATH"] ?? "", HOME: "/nonexistent" },
+    env: { PATH: process.env["PATH"] ?? "", HOME: home },
   });
 }
 
