@@ -1,4 +1,4 @@
-/** The lines of the container `pulumi`, without a schema: whoever reads them says how to check one. */
+/** The lines of the container `pulumi`, without a schema: the caller provides the check. */
 import { parseJson } from "./json.ts";
 import type { NumberedEvent } from "./run-event.ts";
 

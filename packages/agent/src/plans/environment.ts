@@ -44,7 +44,7 @@ function serviceLinks(env: Environment): RegExp[] {
     const service = /^([A-Z0-9_]+)_SERVICE_HOST$/.exec(name)?.[1];
     if (service === undefined) return [];
     const address = `${env[name]}:${env[`${service}_SERVICE_PORT`]}`;
-    // A variable of the user that looks like it has no such URL beside it.
+    // A variable of the user may have such a name, but has no matching URL in `<service>_PORT`.
     const isLink = /^(?:tcp|udp|sctp):\/\/(.+)$/.exec(env[`${service}_PORT`] ?? "")?.[1] === address;
     return isLink ? [new RegExp(`^${service}_(?:SERVICE_(?:HOST|PORT(?:_[A-Z0-9_]+)?)|PORT(?:_\\d+_.+)?)$`)] : [];
   });

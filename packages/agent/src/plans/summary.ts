@@ -1,5 +1,5 @@
 /**
- * Describes a plan: how many resources change, then a line for each, what destroys data first. Names only, no values. The
+ * Describes a plan: how many resources change, then a line for each, starting with those that destroy data. Names only, no values. The
  * status of an object shows it, so it is short, and counts what it omits.
  */
 import { urnName, urnType } from "@pko/records";

@@ -149,7 +149,7 @@ async function recordEvent({ client, namespace, io }: Context, stack: Stack, not
   }
 }
 
-/** Undefined: no longer. A Workspace that was deleted meanwhile needs nothing. */
+/** Without `until`, the Workspace may become idle again. Nothing is done for one that was deleted in the meantime. */
 async function wakeWorkspace({ client, namespace }: Context, stack: string, until: number | undefined): Promise<void> {
   const value = until === undefined ? null : timestamp(until);
   const body = { metadata: { annotations: { [wakeUntilAnnotation]: value } } };

@@ -39,10 +39,10 @@ export interface FeedContext {
 
 const retryPolicy = { baseMs: 500, factor: 2, capMs: 15_000, jitter: 0.3 };
 
-/** The API server checks permissions when a watch starts: so long can a page see what its user may no longer see. */
+/** The API server checks permissions only when a watch starts, so a user who loses one can see the objects for this long. */
 const watchSeconds = 300;
 
-/** A watch that ends earlier is repeated after a pause: otherwise a server that ends each at once would be asked all the time. */
+/** A watch that ends earlier is repeated with backoff: the server might end each one immediately. */
 const soundWatchMs = 10_000;
 
 /** Never throws. Ends with the signal, or when a retry makes no sense. */

@@ -64,7 +64,7 @@ export interface ReconcilerDefinition<T extends ObjectWithStatus, View, Step ext
   readonly observe: (key: Key, moment: Moment<Memory>) => Promise<View | undefined> | View | undefined;
   readonly objectIn: (view: View) => T;
   readonly plan: (view: View) => Plan<Step, Outcome>;
-  /** A conflict, or an object that was deleted meanwhile, makes the view stale. */
+  /** A conflict, or an object that was deleted in the meantime, makes the view stale. */
   readonly perform: (step: Step, context: PerformContext<View>) => Promise<Performed<View>>;
   /** The whole status. It is written only if it differs, and only while the object is as it was observed. */
   readonly status: (view: View, plan: Plan<Step, Outcome>) => NonNullable<T["status"]>;
@@ -102,9 +102,12 @@ interface Settled<View, Step, Outcome> {
 }
 
 interface Published<View, Step, Outcome> extends Settled<View, Step, Outcome> {
-  /** Has the controller and the object as keys. */ readonly log: Logger;
+  /** Has the controller and the object as keys. */
+  readonly log: Logger;
 }
-/** More plans in one pass mean that the facts of a step do not reach the rule that requested it. */ const maxPlans = 10;
+
+/** More plans in one pass mean that the facts of a step do not reach the rule that requested it. */
+const maxPlans = 10;
 
 export function reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome, Memory>(
   definition: ReconcilerDefinition<T, View, Step, Outcome, Memory>,

@@ -226,7 +226,7 @@ export class FollowedRun {
     return reply.ok ? { plan: reply.value } : { planProblem: reply.error.message };
   }
 
-  /** The result waits for one more attempt, not longer: the result is lost if the pod is deleted meanwhile. */
+  /** The result waits for one more attempt only, because it is lost if the pod is deleted in the meantime. */
   async #record(): Promise<{ record?: RecordResult; recordProblem?: string } | undefined> {
     const { runId } = this.#request;
     for (let attempt = 1; !this.#signal.aborted; attempt += 1) {

@@ -148,7 +148,7 @@ class Probe implements PolicyProbe {
     if (signal.aborted) return;
     const isNews = state.kind !== entry.state.kind || policyIn(state) !== policyIn(entry.state);
     entry.state = state;
-    // Unless the last follower has left and another one has come meanwhile.
+    // Unless the last follower has left and another one has come in the meantime.
     if (entry.cancelTimer === timer && entry.followers.size > 0) this.#schedule(namespace, entry);
     if (!isNews) return;
     this.#log.info("the admission policies for approvals were checked", { namespace, state: state.kind });
@@ -176,7 +176,7 @@ class Probe implements PolicyProbe {
   }
 
   /**
-   * The first Stack that can answer does so for all. One that was deleted or changed meanwhile, or is invalid, cannot. Undefined
+   * The first Stack that can answer does so for all. One that was deleted or changed in the meantime, or is invalid, cannot. Undefined
    * if all of them were deleted.
    */
   async #isWeakeningDenied(

@@ -134,7 +134,7 @@ class Poller implements GitPoller {
     if (this.#groupOf.get(key) !== id) this.forget(key);
     const group = this.#groups.get(id) ?? this.#addGroup(id, wanted);
     const follower = this.#asFollower(wanted, group.followers.get(key));
-    // What the Stack has read counts, even if it has become too old for a new follower meanwhile.
+    // What the Stack has read counts, even if it has become too old for a new follower in the meantime.
     follower.notBefore = Math.min(follower.notBefore, startOf(seen, group));
     group.followers.set(key, follower);
     this.#groupOf.set(key, id);

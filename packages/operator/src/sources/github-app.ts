@@ -22,7 +22,7 @@ export interface GitHubApp {
 
 export type AppToken = { readonly ok: true; readonly token: string } | { readonly ok: false; readonly message: string };
 
-/** Exchanges a GitHub App's key for a token of one installation. Tokens live for an hour and are cached meanwhile. */
+/** Exchanges a GitHub App's key for a token of one installation. Tokens are valid for an hour, and cached until they expire. */
 export interface GitHubAppTokens {
   tokenFor(app: GitHubApp, signal?: AbortSignal): Promise<AppToken>;
 }

@@ -50,7 +50,7 @@ function recordedDrift(view: StackView, record: DriftRecord | undefined): Pick<S
   return drift && isDriftShown(view) ? { drift } : {};
 }
 
-/** Stays until the next check, whatever happens to the Stack meanwhile. */
+/** Stays until the next check, whatever happens to the Stack before that. */
 function driftedCondition(view: StackView, record: DriftRecord | undefined): Condition[] {
   const { stack, now } = view;
   if (!isDriftShown(view)) return [];

@@ -2,7 +2,8 @@
  * What this process remembers about a Workspace between passes. It is lost at a restart: the next process makes the first
  * attempt of a failed preparation immediately, and restores the StatefulSet once.
  *
- * Due times are on the monotonic clock. A view has them as wall-clock times, relative to its own `now`, so that a change of the node's clock does not move a retry.
+ * Due times are on the monotonic clock. A view has them as wall-clock times, relative to its own `now`, so that a change of the
+ * node's clock does not move a retry.
  */
 import { reconcileRequestAnnotation, type Workspace } from "@pko/api";
 import type { Key, Moment } from "@pko/kube";

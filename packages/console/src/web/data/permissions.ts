@@ -1,4 +1,4 @@
-/** What the user may do, by SelfSubjectAccessReview. Asked once for each action and object. */
+/** What the user may do, by SelfSubjectAccessReview. Requested once for each action and object. */
 import { signal, type Signal } from "@preact/signals";
 
 import { kubernetes, session } from "./api.ts";

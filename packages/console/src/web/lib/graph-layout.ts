@@ -56,7 +56,7 @@ export function layoutGraph({ nodes, edges }: DependencyGraph): Layout {
   };
 }
 
-/** The length of the longest way to what a Stack needs. Stacks in a cycle stay where the search entered it. */
+/** The length of the longest path to what a Stack needs. Stacks in a cycle stay where the search entered it. */
 function depths({ nodes, edges }: DependencyGraph): Map<string, number> {
   const needs = new Map<string, string[]>();
   for (const { from, to } of edges) needs.set(from, [...(needs.get(from) ?? []), to]);

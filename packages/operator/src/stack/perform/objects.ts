@@ -93,7 +93,7 @@ async function checkExistingUpdate(
   return replan({ occupied: { kind: "foreign", occupant: ownership.occupant } });
 }
 
-/** The Update controller cancels it. With a version, an Update that has started meanwhile is left alone. */
+/** The Update controller cancels it. With a version, an Update that has started in the meantime is left alone. */
 export async function withdrawUpdate(
   { client, signal }: Performer,
   view: StackView,

@@ -1,7 +1,7 @@
 /**
  * What to do next for a Stack: the first rule that applies decides. Pure.
  *
- * A drift check runs only while no update is due, and takes the same way to its Update.
+ * A drift check runs only while no update is due, and creates its Update in the same way.
  *
  *   spec, source, inputs and prerequisites are in order
  *        │                               ┌──────────── a change, a request, a resync, a retry ─────────────┐

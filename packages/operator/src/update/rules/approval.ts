@@ -1,6 +1,6 @@
 /**
- * Whether an Update may change resources, whoever created it. A protected Stack is not destroyed. If the Stack that controls its Workspace requires approvals, the
- * Update must apply a plan that is approved, or that needs no approval.
+ * Whether an Update may change resources, whoever created it. A protected Stack is not destroyed. If the Stack that controls
+ * the Workspace of the Update requires approvals, the Update must apply a plan that is approved, or that needs no approval.
  */
 import type { Approval, NormalUpdate } from "@pko/api";
 
@@ -18,7 +18,7 @@ import { endedWithoutResult } from "./ended.ts";
 
 type Verdict =
   | { readonly kind: "allowed"; readonly approval?: Approval }
-  /** Of something that is read soon. */
+  /** It depends on something that has not been read yet. */
   | { readonly kind: "unknown" }
   | { readonly kind: "refused"; readonly message: string };
 

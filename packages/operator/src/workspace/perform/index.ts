@@ -88,7 +88,7 @@ function forgetPreparation({ preparations }: Performer, { view }: WorkspaceConte
   return stepDone;
 }
 
-/** The token lives for an hour and is cached meanwhile. */
+/** The token is valid for an hour, and cached until it expires. */
 async function requestAppToken(
   { githubApps }: Performer,
   { app }: StepOf<"requestAppToken">,

@@ -91,7 +91,7 @@ export async function isUnused(store: UpdateStore, { view, signal }: WorkspaceCo
   return updates === undefined || updates.length === 0;
 }
 
-/** The next pass observes what was deleted meanwhile. */
+/** The next pass observes what was deleted in the meantime. */
 export function performedBy(write: OwnedWrite<unknown>): WorkspacePerformed {
   switch (write.kind) {
     case "changed":
