@@ -22,7 +22,7 @@ describe("a line of the log is", () => {
     }
   });
 
-  test("what the CLI printed, also if that looks like an event", () => {
+  test("what the CLI printed, even if that looks like an event", () => {
     const text = ` ${formatFeedLine("uid", numbered(1))}`;
     expect(parseLogLine(text)).toEqual({ kind: "text", text });
   });

@@ -132,7 +132,7 @@ describe("a run that has ended is reported", () => {
     ]);
   });
 
-  test("also if a quota prevents the Secret of its outputs", async () => {
+  test("even if a quota prevents the Secret of its outputs", async () => {
     await using scene = await UpdateScene.open();
     const agent = await scene.workspace("web");
     agent.outputs.push({ name: "url", value: "http://x", secret: false, known: true });

@@ -292,7 +292,7 @@ describe("an Update that is deleted", () => {
     await deleted(scene, "unwanted");
   });
 
-  test("has its run cancelled also if no operator ran at that moment", async () => {
+  test("has its run cancelled even if no operator ran at that moment", async () => {
     await using scene = await UpdateScene.open();
     const agent = await scene.workspace("web");
     const first = scene.operator();

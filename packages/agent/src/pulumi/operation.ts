@@ -89,7 +89,7 @@ function expectedRefresh(operation: Of<"up">, target: RunTarget): RunStep {
 
 function refreshCommands(operation: Of<"refresh">, target: RunTarget): RunStep[] {
   const flags = commonFlags(operation, target);
-  // The exit code shows drift, also if the event of a resource was too large to be read.
+  // The exit code shows drift, even if the event of a resource was too large to be read.
   if (isDriftCheck(operation)) {
     return [step("refresh", ["--preview-only", ...flags, "--expect-no-changes"], "preview")];
   }

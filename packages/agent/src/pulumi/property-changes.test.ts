@@ -120,7 +120,7 @@ describe("changes are", () => {
       [{ path: "a", kind: "update", old: "1" }],
     ],
     [
-      "listed also if the engine masks both values",
+      "listed even if the engine masks both values",
       update({ a: secret }, { a: secret }, { diffs: ["a"] }),
       [{ path: "a", kind: "update", old: '"[secret]"', new: '"[secret]"' }],
     ],

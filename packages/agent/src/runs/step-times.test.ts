@@ -26,7 +26,7 @@ const cases: Record<string, Measured> = {
     read: [100, 100],
     durationMs: 59_000,
   },
-  "is not longer than the engine's times allow, also if the agent was busy": {
+  "is not longer than the engine's times allow, even if the agent was busy": {
     engine: [10, 11],
     read: [100, 9_000],
     durationMs: 2_000,

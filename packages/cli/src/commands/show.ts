@@ -5,7 +5,7 @@ export const show: Command = {
   name: "show",
   summary: "Show one update in full",
   details:
-    "Shows the resources with their changed properties, diagnostics, trigger, approval and versions from the record of the run, also if the Update itself is gone.",
+    "Shows the resources with their changed properties, diagnostics, trigger, approval and versions from the record of the run, even if the Update itself is gone.",
   group: "See",
   args: [{ name: "update", description: "The name of the Update.", required: true, completion: "update" }],
   async run(context, input) {

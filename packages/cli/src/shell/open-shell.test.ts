@@ -59,7 +59,7 @@ describe("a workspace can be used", () => {
     ["when it is prepared and has a pod", workspace("True", "Succeeded", "10.0.0.1:50051"), true],
     ["not while it is idle", workspace("True", "Succeeded"), false],
     ["not while its pod starts", workspace("False", "WaitingForReplicas"), false],
-    ["also if it cannot be prepared: a shell may find out why", workspace("False", "InstallationFailed"), true],
+    ["even if it cannot be prepared: a shell may find out why", workspace("False", "InstallationFailed"), true],
   ])("%s", (_, each, expected) => {
     expect(isPreparedOrFailed(each)).toBe(expected);
   });

@@ -146,7 +146,7 @@ describe("an update that needs an approval", () => {
     });
   });
 
-  test("is planned also if only destructive changes need an approval: nobody knows before", () => {
+  test("is planned even if only destructive changes need an approval: nobody knows before", () => {
     expect(created({ spec: destructive })?.spec).toMatchObject({ type: "preview", savePlan: true });
   });
 
@@ -254,7 +254,7 @@ describe("a request for a revision to which the source no longer points", () => 
 
   cases("while the source is at what is deployed", [
     ["is superseded", returned, "recordPlan: Ready"],
-    ["is superseded, also if it was approved", { ...returned, approvals: [approval()] }, "recordPlan: Ready"],
+    ["is superseded, even if it was approved", { ...returned, approvals: [approval()] }, "recordPlan: Ready"],
     [
       "is superseded before drift is checked",
       { ...returned, spec: { ...always, driftDetection: { intervalSeconds: 60 } } },
@@ -496,7 +496,7 @@ cases("the admission policy for Approvals", [
     "none: ApprovalPolicyMissing",
   ],
   [
-    "is missing, which is reported also if no update is due",
+    "is missing, which is reported even if no update is due",
     { spec: always, last: succeeded(), approvalPolicy: { kind: "missing", policy: "approvals" } },
     "none: ApprovalPolicyMissing",
   ],
@@ -557,7 +557,7 @@ describe("the status", () => {
     expect(statusAfter({ spec: always, last: succeeded(), status: { approval: decided } }).approval).toEqual(decided);
   });
 
-  test("shows that a plan is being applied, also if the pass that created the Update was interrupted", () => {
+  test("shows that a plan is being applied, even if the pass that created the Update was interrupted", () => {
     const applying = anUpdate({ name: "web-apply", appliesPlan: "web-plan", startedAt: now });
     const { approval: shown } = statusAfter({ ...approved, updates: [planUpdate(), applying] });
     expect(shown).toMatchObject({ state: "Approved", appliedBy: "web-apply" });

@@ -7,7 +7,7 @@ cases("the first update", [
     "addFinalizer: unchanged",
   ],
   [
-    "adds the finalizer also if the spec is invalid",
+    "adds the finalizer even if the spec is invalid",
     { finalizer: false, spec: { stack: "" } },
     "addFinalizer: unchanged",
   ],

@@ -197,7 +197,7 @@ describe("the size of a record", () => {
     expect(record.message).toHaveLength(8000);
   });
 
-  test("is at most 64 KiB also if the Update has long labels, which are left out", () => {
+  test("is at most 64 KiB even if the Update has long labels, which are left out", () => {
     const labels = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`label-${i}`, "v".repeat(63)]));
     const record = recordOf(metadata({ labels }), finishedWith(read));
     expect(bytes(record)).toBeLessThanOrEqual(61 * 1024);
@@ -205,7 +205,7 @@ describe("the size of a record", () => {
     expect(record.record.content).toBe("H4sI");
   });
 
-  test("is at most 64 KiB also if nothing else leaves room for the events", () => {
+  test("is at most 64 KiB even if nothing else leaves room for the events", () => {
     const changes = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`operation-${i}`, 1]));
     const record = recordOf(finishedWith(read, { ...failed, changes }));
     expect(bytes(record)).toBeLessThanOrEqual(61 * 1024);

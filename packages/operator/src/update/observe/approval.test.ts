@@ -48,7 +48,7 @@ describe("the Stack of a Workspace", () => {
     expect(factsOf({ workspace: workspaceOf(), stack: undefined }).stack).toBeUndefined();
   });
 
-  test("is the Stack of its name, also if someone removed or replaced the owner reference", () => {
+  test("is the Stack of its name, even if someone removed or replaced the owner reference", () => {
     const required = { state: "present", policy: { required: "Always" } };
     expect(factsOf({ workspace: workspaceOf() }).stack).toMatchObject(required);
     expect(factsOf({ workspace: workspaceOf({ ...owner, kind: "Deployment" }) }).stack).toMatchObject(required);

@@ -96,7 +96,7 @@ table("an Update in the Workspace of a Stack that requires approvals", [
     refuses("applies no approved plan"),
   ],
   [
-    "is refused also if it is a destroy",
+    "is refused even if it is a destroy",
     [withSpec({ type: "destroy" }), withApproval({})],
     refuses("no approved plan"),
   ],

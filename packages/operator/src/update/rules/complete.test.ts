@@ -36,7 +36,7 @@ table("a complete Update", [
     { ...expires, events: [{ reason: "UpdateExpired", message: containing("was kept for 1h.") }] },
   ],
   [
-    "is deleted also if the operator that completed it recorded no end time",
+    "is deleted even if the operator that completed it recorded no end time",
     [withStatus({ conditions: [condition("Complete", "True", "Failed")] }), (view) => ({ ...view, ttlMs: 30_000 })],
     expires,
   ],

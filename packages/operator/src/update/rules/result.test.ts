@@ -79,7 +79,7 @@ table("an Update whose run has finished", [
     },
   ],
   [
-    "reports pending operations also if it succeeds, and as many as fit",
+    "reports pending operations even if it succeeds, and as many as fit",
     [...started, run(finished({ pendingOperations: Array.from({ length: 100 }, () => pending) }))],
     {
       ...succeeds,
@@ -126,7 +126,7 @@ table("an Update whose run has finished", [
     { ...succeeds, status: lacking("stdout") },
   ],
   [
-    "reports the agent's project, also if this operator has not prepared it",
+    "reports the agent's project, even if this operator has not prepared it",
     [...started, run(finished({ project: { name: "shop", runtime: "yaml" } }))],
     { status: { projectInfo: { name: "shop", runtime: "yaml" } } },
   ],
@@ -165,7 +165,7 @@ table("an Update whose run has finished", [
     [...started, run(finished({ outcome: "interrupted" }))],
     fails("Aborted"),
   ],
-  ["has its result recorded also if the pod is deleted", [...started, noPod, run(finished())], succeeds],
+  ["has its result recorded even if the pod is deleted", [...started, noPod, run(finished())], succeeds],
   [
     "stores its outputs in the Secret that its status names",
     [...started, run(finished({}, [output("url", "http://x"), output("password", "canary", true)]))],

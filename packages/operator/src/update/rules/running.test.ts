@@ -61,7 +61,7 @@ table("an Update whose pod is recorded", [
     followsRun,
   ],
   ["follows its run also while the pod is terminating", [...started, podIs("pod-a", { isDeleting: true })], followsRun],
-  ["follows its run also if a user has removed its finalizer", [workspaceReady, startedIn("pod-a")], followsRun],
+  ["follows its run even if a user has removed its finalizer", [workspaceReady, startedIn("pod-a")], followsRun],
   ["waits for the address of its pod", [...started, podIs("pod-a", { ip: "" })], progresses("TransientFailure")],
 ]);
 

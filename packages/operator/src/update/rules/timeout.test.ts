@@ -37,12 +37,12 @@ table("an Update that should have been stopped", [
     },
   ],
   [
-    "is stalled also if its agent cannot be reached",
+    "is stalled even if its agent cannot be reached",
     [...started, timeout, startedAgo(hour), unreachable],
     isNotStopped,
   ],
   [
-    "is stalled also if its agent has not responded yet",
+    "is stalled even if its agent has not responded yet",
     [...started, timeout, startedAgo(hour), run({ state: "starting" })],
     isNotStopped,
   ],

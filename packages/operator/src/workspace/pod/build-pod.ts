@@ -216,7 +216,7 @@ function mergeTemplate(generated: PodTemplateSpec, { podTemplate }: NormalWorksp
   }
 }
 
-/** An approved plan is applied only in the image in which it was made, also if a template sets the image. */
+/** An approved plan is applied only in the image in which it was made, even if a template sets the image. */
 function withImageFlag(template: PodTemplateSpec): PodTemplateSpec {
   const { spec } = template;
   if (!spec) return template;

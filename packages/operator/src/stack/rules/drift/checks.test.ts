@@ -74,7 +74,7 @@ cases("a drift check is due", [
     "create refresh for drift: Ready",
   ],
   [
-    "also if other Stacks have to be deployed first, since it changes nothing",
+    "even if other Stacks have to be deployed first, since it changes nothing",
     { ...due, prerequisites: [prerequisite({ last: "failed" })] },
     "create refresh for drift: Ready",
   ],
@@ -175,7 +175,7 @@ const withdrawn = { state: "failed", failure: "withdrawn", deleting: true } as c
 cases("a finished drift check", [
   ["is recorded", { ...due, updates: [finished()] }, "recordDrift: Ready"],
   [
-    "is recorded also if an update is due",
+    "is recorded even if an update is due",
     { ...due, source: program(2), updates: [finished()] },
     "recordDrift: unchanged",
   ],
@@ -197,7 +197,7 @@ cases("a finished drift check", [
     "removeUpdateFinalizers, removeFinalizer: unchanged",
   ],
   [
-    "is never the last update, also if the status was lost",
+    "is never the last update, even if the status was lost",
     { spec: hourly, updates: [finished({ deleting: true })] },
     "removeUpdateFinalizers, create up for first: StackProcessing",
   ],
