@@ -36,7 +36,13 @@ const views: readonly View[] = [
   {
     path: `/stacks/${shop}/network/resources`,
     heading: "network",
-    shows: ["4 resources", "vpc-0a1b2c3d", "private-a"],
+    shows: ["4 resources", "vpc-0a1b2c3d", "private-a", "needs main"],
+  },
+  {
+    path: `/stacks/${shop}/network/resources?view=graph`,
+    heading: "network",
+    shows: ["Arrows lead to what needs a resource", "Below each resource are its children"],
+    image: "resources",
   },
   { path: `/stacks/${shop}/network/runs`, heading: "network", shows: ["network-2", "network-1", "the first update"] },
   { path: `/stacks/${shop}/network/outputs`, heading: "network", shows: ["vpcId", "eu-central-1"] },

@@ -217,7 +217,7 @@ async function createRuns(stage: BrowserStage): Promise<void> {
     { urn: root },
     { urn: vpc, parent: root, id: "vpc-0a1b2c3d" },
     { urn: subnet, parent: vpc, id: "subnet-1" },
-    { urn: bucket, parent: root, id: "acme-invoices" },
+    { urn: bucket, parent: root, id: "acme-invoices", dependencies: [vpc] },
   ];
   const common = { stackName: "network", workspaceName: "network", type: "up" } as const;
   await stage.record(`${shop}/network-2`, {

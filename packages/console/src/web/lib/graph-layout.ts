@@ -1,26 +1,38 @@
 /**
- * A layered layout, from left to right: a Stack is to the right of all that it needs. A layer is ordered by the barycenter
+ * A layered layout, from left to right: a node is to the right of all that it needs. A layer is ordered by the barycenter
  * of its neighbors, which keeps the number of crossing lines low for graphs of the size that people can read. Pure.
  */
-import type { DependencyGraph, DependencyNode } from "./dependencies.ts";
 
-export interface PlacedNode {
-  readonly node: DependencyNode;
+/** `from` needs `to`. */
+interface Edge {
+  readonly from: string;
+  readonly to: string;
+}
+
+interface Node {
+  readonly id: string;
+}
+
+export interface Graph<N extends Node = Node, E extends Edge = Edge> {
+  readonly nodes: readonly N[];
+  readonly edges: readonly E[];
+}
+
+export interface PlacedNode<N> {
+  readonly node: N;
   readonly x: number;
   readonly y: number;
 }
 
-export interface PlacedEdge {
-  readonly from: string;
-  readonly to: string;
-  readonly outputs: readonly string[];
-  /** The data of an SVG path, from the Stack that is needed to the one that needs it. */
+export interface PlacedEdge<E> {
+  readonly edge: E;
+  /** The data of an SVG path, from what is needed to what needs it. */
   readonly path: string;
 }
 
-export interface Layout {
-  readonly nodes: readonly PlacedNode[];
-  readonly edges: readonly PlacedEdge[];
+export interface Layout<N, E> {
+  readonly nodes: readonly PlacedNode<N>[];
+  readonly edges: readonly PlacedEdge<E>[];
   readonly width: number;
   readonly height: number;
 }
@@ -29,7 +41,7 @@ export const nodeSize = { width: 176, height: 48 } as const;
 const space = { x: 72, y: 16 } as const;
 const sweeps = 4;
 
-export function layoutGraph({ nodes, edges }: DependencyGraph): Layout {
+export function layoutGraph<N extends Node, E extends Edge>({ nodes, edges }: Graph<N, E>): Layout<N, E> {
   const depth = depths({ nodes, edges });
   const layers: string[][] = [];
   for (const { id } of nodes) (layers[depth.get(id) ?? 0] ??= []).push(id);
@@ -50,14 +62,14 @@ export function layoutGraph({ nodes, edges }: DependencyGraph): Layout {
   const at = (id: string): { x: number; y: number } => position.get(id) ?? { x: 0, y: 0 };
   return {
     nodes: nodes.map((node) => ({ node, ...at(node.id) })),
-    edges: edges.map(({ from, to, outputs }) => ({ from, to, outputs, path: curve(at(to), at(from)) })),
+    edges: edges.map((edge) => ({ edge, path: curve(at(edge.to), at(edge.from)) })),
     width: Math.max(0, ordered.length * (nodeSize.width + space.x) - space.x),
     height,
   };
 }
 
-/** The length of the longest path to what a Stack needs. Stacks in a cycle stay where the search entered it. */
-function depths({ nodes, edges }: DependencyGraph): Map<string, number> {
+/** The length of the longest path to what a node needs. Nodes in a cycle stay where the search entered it. */
+function depths({ nodes, edges }: Graph): Map<string, number> {
   const needs = new Map<string, string[]>();
   for (const { from, to } of edges) needs.set(from, [...(needs.get(from) ?? []), to]);
   const depth = new Map<string, number>();
@@ -73,7 +85,7 @@ function depths({ nodes, edges }: DependencyGraph): Map<string, number> {
   return depth;
 }
 
-function orderLayers(layers: readonly string[][], edges: DependencyGraph["edges"]): string[][] {
+function orderLayers(layers: readonly string[][], edges: readonly Edge[]): string[][] {
   const neighbors = new Map<string, string[]>();
   for (const { from, to } of edges) {
     neighbors.set(from, [...(neighbors.get(from) ?? []), to]);

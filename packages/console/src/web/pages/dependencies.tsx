@@ -2,6 +2,7 @@
 import { useMemo } from "preact/hooks";
 
 import { Empty, PageTitle, Section, WatchNotice } from "../components/common.tsx";
+import { Drawing, maxDrawn, type Box, type Line } from "../components/graph.tsx";
 import { StateBadge, stateLooks } from "../components/icon.tsx";
 import { NamespaceChooser } from "../components/namespace-chooser.tsx";
 import { Tree, type TreeItem } from "../components/tree.tsx";
@@ -9,11 +10,8 @@ import { useFleet } from "../data/fleet.ts";
 import { navigate, query, replaceQuery } from "../data/location.ts";
 import { connected, dependencyGraph, type DependencyGraph } from "../lib/dependencies.ts";
 import { distinct } from "../lib/fleet.ts";
-import { layoutGraph, nodeSize, type PlacedEdge, type PlacedNode } from "../lib/graph-layout.ts";
+import type { Graph } from "../lib/graph-layout.ts";
 import { paths } from "../lib/routes.ts";
-
-/** A drawing of more boxes helps nobody; the tree shows all. */
-const maxDrawn = 200;
 
 export function DependenciesPage() {
   const { stacks, needsNamespace } = useFleet();
@@ -61,12 +59,13 @@ export function DependenciesPage() {
 }
 
 function GraphAndTree({ graph }: { readonly graph: DependencyGraph }) {
+  const drawing = useMemo(() => drawingOf(graph), [graph]);
   return (
     <>
       {graph.nodes.length > maxDrawn ? (
         <p class="muted">There are too many Stacks to draw: choose a namespace.</p>
       ) : (
-        <Drawing graph={graph} />
+        <Drawing label="Graph of dependencies" graph={drawing} />
       )}
       <Section title="As a list">
         <p class="muted">Below each Stack are those that wait for it.</p>
@@ -76,55 +75,21 @@ function GraphAndTree({ graph }: { readonly graph: DependencyGraph }) {
   );
 }
 
-/** For the eye and the mouse. Screen readers and the keyboard use the tree, which says the same. */
-function Drawing({ graph }: { readonly graph: DependencyGraph }) {
-  const layout = useMemo(() => layoutGraph(graph), [graph]);
-  const { width, height, nodes, edges } = layout;
-  return (
-    <div class="graph-frame" role="region" aria-label="Graph of dependencies" tabIndex={0}>
-      <svg width={width + 16} height={height + 16} viewBox={`-8 -8 ${width + 16} ${height + 16}`} aria-hidden="true">
-        <defs>
-          <marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">
-            <path d="M0 0 8 4 0 8Z" class="graph-arrow" />
-          </marker>
-        </defs>
-        {edges.map((edge) => (
-          <Edge key={`${edge.from} ${edge.to}`} edge={edge} />
-        ))}
-        {nodes.map((placed) => (
-          <Node key={placed.node.id} placed={placed} />
-        ))}
-      </svg>
-    </div>
-  );
-}
-
-const Edge = ({ edge }: { readonly edge: PlacedEdge }) => (
-  <path class="graph-edge" d={edge.path} marker-end="url(#arrow)">
-    <title>{edge.outputs.length > 0 ? `outputs ${edge.outputs.join(", ")}` : "prerequisite"}</title>
-  </path>
-);
-
-const Node = ({ placed: { node, x, y } }: { readonly placed: PlacedNode }) => (
-  <g
-    transform={`translate(${x} ${y})`}
-    class={`graph-node tone-${stateLooks[node.state].tone}`}
-    onClick={() => navigate(paths.stack(node))}
-  >
-    <title>
-      {node.namespace}/{node.name}
-    </title>
-    <rect width={nodeSize.width} height={nodeSize.height} rx="6" />
-    <text x="12" y="20" class="graph-name">
-      {shortened(node.name)}
-    </text>
-    <text x="12" y="38" class="graph-state">
-      {node.state}
-    </text>
-  </g>
-);
-
-const shortened = (name: string): string => (name.length > 22 ? `${name.slice(0, 21)}…` : name);
+const drawingOf = ({ nodes, edges }: DependencyGraph): Graph<Box, Line> => ({
+  nodes: nodes.map((node) => ({
+    id: node.id,
+    title: node.id,
+    name: node.name,
+    detail: node.state,
+    tone: stateLooks[node.state].tone,
+    onClick: () => navigate(paths.stack(node)),
+  })),
+  edges: edges.map(({ from, to, outputs }) => ({
+    from,
+    to,
+    title: outputs.length > 0 ? `outputs ${outputs.join(", ")}` : "prerequisite",
+  })),
+});
 
 /** From those that need nothing to those that need them. One that occurs several times is expanded once. */
 function treeOf({ nodes, edges }: DependencyGraph): TreeItem[] {
