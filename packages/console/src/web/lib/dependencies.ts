@@ -73,6 +73,11 @@ export function outputReferences(spec: MaybeSpec): { readonly stack: string; rea
   );
 }
 
+/** Names of Stacks of the same namespace, each once. */
+export const neededStacks = (spec: MaybeSpec): string[] => [
+  ...new Set([...prerequisiteNames(spec), ...outputReferences(spec).map(({ stack }) => stack)]),
+];
+
 /** All Stacks that need this one, directly or through others, the nearest first. */
 export function dependentsOf(id: string, { edges }: DependencyGraph): string[] {
   const found = new Set<string>();

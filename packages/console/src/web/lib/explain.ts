@@ -48,7 +48,8 @@ export function explain(stack: Stack): Explanation {
   };
 }
 
-function isObserved({ metadata, status }: Stack): boolean {
+/** Whether the status is about the current spec. */
+export function isObserved({ metadata, status }: Stack): boolean {
   const { observedGeneration = 0, conditions = [] } = status ?? {};
   return conditions.length > 0 && observedGeneration >= (metadata.generation ?? 0);
 }

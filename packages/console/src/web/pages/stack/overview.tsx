@@ -2,10 +2,12 @@
 import type { LastUpdate, Stack } from "@pko/api/browser";
 import type { JSX } from "preact";
 
-import { ExternalLink, Facts, Section, Time } from "../../components/common.tsx";
+import { ExternalLink, Facts, Section, Time, WatchNotice } from "../../components/common.tsx";
 import { Badge, ResultBadge, stateLooks } from "../../components/icon.tsx";
+import { useWatch } from "../../data/watches.ts";
 import { explain, type Explanation, type NextStep } from "../../lib/explain.ts";
-import { prerequisiteNames, outputReferences } from "../../lib/dependencies.ts";
+import { neededStacks } from "../../lib/dependencies.ts";
+import { rootCause, waitsForOthers } from "../../lib/root-cause.ts";
 import { paths } from "../../lib/routes.ts";
 import type { StackView } from "./index.tsx";
 
@@ -16,6 +18,7 @@ export function OverviewTab({ stack }: StackView) {
     <div class="columns">
       <div>
         <WhySection stack={stack} explanation={explanation} />
+        {waitsForOthers(stack) ? <RootCauseSection stack={stack} /> : null}
         <Section title="What happens next">
           <p class="next">{nextText(stack, explanation.next)}</p>
         </Section>
@@ -29,34 +32,80 @@ export function OverviewTab({ stack }: StackView) {
   );
 }
 
-function WhySection({ stack, explanation }: { readonly stack: Stack; readonly explanation: Explanation }) {
+interface Explained {
+  readonly stack: Stack;
+  readonly explanation: Explanation;
+}
+
+const WhySection = (explained: Explained) => (
+  <Section title="Why it is in this state">
+    <ExplanationBox {...explained} />
+  </Section>
+);
+
+function ExplanationBox({ stack, explanation }: Explained) {
   const { state, reason, meaning, message, since, advice } = explanation;
   const isPending = reason === "AwaitingApproval";
   return (
-    <Section title="Why it is in this state">
-      <div class={`why tone-${stateLooks[state].tone}`}>
-        <p class="why-title">
-          <Badge {...stateLooks[state]} text={state} />
-          {reason === "" ? null : <code>{reason}</code>}
-          {since === undefined ? null : (
-            <span class="muted">
-              <Time time={since} />
-            </span>
-          )}
+    <div class={`why tone-${stateLooks[state].tone}`}>
+      <p class="why-title">
+        <Badge {...stateLooks[state]} text={state} />
+        {reason === "" ? null : <code>{reason}</code>}
+        {since === undefined ? null : (
+          <span class="muted">
+            <Time time={since} />
+          </span>
+        )}
+      </p>
+      <p>{meaning}</p>
+      {message === "" ? null : <pre class="message-text">{message}</pre>}
+      {advice === undefined ? null : <p class="advice">{advice}</p>}
+      {isPending ? (
+        <p>
+          <a class="button primary" href={paths.approval(named(stack))}>
+            Review the plan
+          </a>
         </p>
-        <p>{meaning}</p>
-        {message === "" ? null : <pre class="message-text">{message}</pre>}
-        {advice === undefined ? null : <p class="advice">{advice}</p>}
-        {isPending ? (
-          <p>
-            <a class="button primary" href={paths.approval(named(stack))}>
-              Review the plan
-            </a>
-          </p>
-        ) : null}
-      </div>
+      ) : null}
+    </div>
+  );
+}
+
+/** The other Stacks of the namespace are watched only while this one waits for some of them. */
+function RootCauseSection({ stack }: { readonly stack: Stack }) {
+  const { namespace } = named(stack);
+  const others = useWatch<Stack>("stacks", { namespace }).value;
+  if (others.state.kind !== "synced") return <WatchNotice watched={others} what="the Stacks that it waits for" />;
+  const cause = rootCause(stack, others.items);
+  if (!cause) return null;
+  return (
+    <Section title="Root cause">
+      <p>
+        {cause.path.map((name, at) => (
+          <>
+            {at > 0 ? " waits for " : ""}
+            {at > 0 ? <a href={paths.stack({ namespace, name })}>{name}</a> : name}
+          </>
+        ))}
+        .
+      </p>
+      <CauseBox name={cause.path.at(-1) ?? ""} stack={cause.stack} />
     </Section>
   );
+}
+
+function CauseBox({ name, stack }: { readonly name: string; readonly stack: Stack | undefined }) {
+  if (!stack) {
+    return (
+      <div class={`why tone-${stateLooks.Missing.tone}`}>
+        <p class="why-title">
+          <Badge {...stateLooks.Missing} text="Missing" />
+        </p>
+        <p>There is no Stack {name} in this namespace. Create it, or remove it from the prerequisites.</p>
+      </div>
+    );
+  }
+  return <ExplanationBox stack={stack} explanation={explain(stack)} />;
 }
 
 const named = ({ metadata }: Stack) => ({ namespace: metadata.namespace ?? "", name: metadata.name ?? "" });
@@ -115,7 +164,7 @@ function LastUpdateSection({ stack, last }: { readonly stack: Stack; readonly la
 function AboutSection({ stack }: { readonly stack: Stack }) {
   const { spec } = stack;
   const { namespace } = named(stack);
-  const needed = [...new Set([...prerequisiteNames(spec), ...outputReferences(spec).map((each) => each.stack)])];
+  const needed = neededStacks(spec);
   return (
     <Section title="About">
       <Facts
