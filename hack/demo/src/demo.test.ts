@@ -1,9 +1,14 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
 import { describe, expect, test } from "bun:test";
 
 import type { Stack, Update, Workspace } from "@pko/api";
+import { repositoryRoot } from "@pko/cluster";
 import { formatFeedLine, type RunEvent } from "@pko/records";
 
 import { exampleNames, missingFor, readExample } from "./example.ts";
+import { consoleCommand, nextSteps } from "./next-steps.ts";
 import { isSince, outputLines, resourceLine, progressLine } from "./progress-lines.ts";
 
 const stack = (status: Stack["status"]): Stack => ({
@@ -109,5 +114,21 @@ describe("examples", () => {
 
   test("an unknown name lists the available examples", () => {
     expect(() => readExample("../secrets")).toThrow("there is no example ../secrets: choose from");
+  });
+});
+
+describe("next steps", () => {
+  const steps = (isOwnCluster: boolean): string =>
+    nextSteps({ name: "shop", namespace: "default", kubeconfig: "/k", isOwnCluster }).join("\n");
+
+  test("include the console, with the kubeconfig of the demo", () => {
+    const [, script = ""] = consoleCommand("/k").split(" ");
+    expect(existsSync(join(repositoryRoot, script))).toBe(true);
+    expect(steps(true)).toContain(`${script} ui --kubeconfig=/k`);
+  });
+
+  test("stop only a cluster that the demo has started", () => {
+    expect(steps(true)).toContain("make cluster-down");
+    expect(steps(false)).not.toContain("make cluster-down");
   });
 });

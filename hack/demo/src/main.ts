@@ -7,6 +7,7 @@ import { missingFor, readExample, type Example } from "./example.ts";
 import { followStacks, type StackName } from "./follow.ts";
 import { installOperator } from "./install.ts";
 import { kubectl, kubectlCommand } from "./kubectl.ts";
+import { nextSteps } from "./next-steps.ts";
 import { outputLines, seconds } from "./progress-lines.ts";
 
 async function main(example: Example): Promise<void> {
@@ -78,16 +79,8 @@ async function showOutputs(client: Client, names: readonly StackName[]): Promise
 function showNextSteps({ folder }: Example, { name, namespace }: StackName): void {
   heading("Next steps");
   console.log(`  alias kubectl="${kubectlCommand().join(" ")}"`);
-  for (const command of [
-    `kubectl get stacks,workspaces,updates --namespace ${namespace}`,
-    `kubectl describe stack ${name} --namespace ${namespace}`,
-    `kubectl logs ${name}-workspace-0 --namespace ${namespace}`,
-    `kubectl delete stack ${name} --namespace ${namespace}   # destroys its resources, then deletes it`,
-    "make demo EXAMPLE=structured-config                   # another example; see examples/",
-    ...(givenKubeconfig === undefined
-      ? ["make cluster-down                                     # stops the cluster"]
-      : []),
-  ]) {
+  const isOwnCluster = givenKubeconfig === undefined;
+  for (const command of nextSteps({ name, namespace, kubeconfig: clusterKubeconfig(), isOwnCluster })) {
     console.log(`  ${command}`);
   }
   console.log(`\n  The manifests are in ${folder}; docs/getting-started.md explains them.`);
