@@ -59,6 +59,13 @@ describe("a request", () => {
     expect(await exists("refused")).toBe(false);
   });
 
+  test("is answered with a body instead of the server's", async () => {
+    proxy.on(() => ({ response: Response.json({ ...configMap("invented"), data: { a: "1" } }) }));
+    const found = await client.get(builtin.configMaps, { name: "invented", namespace: namespace.name });
+    expect(found.data).toEqual({ a: "1" });
+    expect(await exists("invented")).toBe(false);
+  });
+
   test("is cut before the server receives it", async () => {
     proxy.on(() => ({ cut: "before" }));
     expect(await outcomeCode(create("cut-before"))).toBe("ECONNRESET");

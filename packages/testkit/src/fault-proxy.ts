@@ -36,6 +36,8 @@ export type Verdict =
   | "pass"
   /** Answer instead of the server. */
   | { readonly status: number; readonly reason?: string; readonly retryAfterSeconds?: number }
+  /** Answer instead of the server with a body, which may be a stream. */
+  | { readonly response: Response }
   /** End the connection before the server receives the request, or after its response, which is lost. */
   | { readonly cut: "before" | "after" }
   /** Never respond, and keep the connection open. */
@@ -175,6 +177,7 @@ async function serve(exchange: Exchange): Promise<Response> {
   const verdict = await journal.judge(recorded);
   if (verdict === "pass") return await forward(exchange, recorded);
   if ("status" in verdict) return statusResponse(verdict);
+  if ("response" in verdict) return verdict.response;
   if ("afterwards" in verdict) {
     const response = await forward(exchange, recorded);
     await verdict.afterwards();
