@@ -16,7 +16,7 @@ import {
 } from "@pko/api";
 import { startConsole, type Console } from "@pko/console";
 import { buildConsole } from "@pko/console/build";
-import { builtin, resource, timestamp, type Client, type KubeObject } from "@pko/kube";
+import { builtin, resource, timestamp, type Client, type Credentials, type KubeObject } from "@pko/kube";
 import { serviceAccountToken, type ApiServer } from "@pko/testkit";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
 
@@ -78,8 +78,7 @@ export class BrowserStage implements AsyncDisposable {
   }
 
   /** A cluster admin, as with `kubectl pulumi ui`. */
-  async admin(look: Look = {}): Promise<Visitor> {
-    const { credentials } = this.server;
+  async admin(look: Look = {}, credentials: Credentials = this.server.credentials): Promise<Visitor> {
     const started = await this.#start({ mode: "kubeconfig", credentials, context: "test" });
     const visitor = await this.#visitor(started.url, look);
     await visitor.page.goto(started.url);

@@ -1,0 +1,190 @@
+/** What changes while somebody looks: a run, its cancellation, the cause of a wait, and an API server that restarts. */
+import { cancellationRequestAnnotation, podNameOf } from "@pko/api";
+import { encodeContent, formatFeedLine, type NumberedEvent, type RunEvent } from "@pko/records";
+import { faultProxy, waitFor, type FaultProxy } from "@pko/testkit";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import { stacks, updates } from "../api/install.ts";
+import { ago, BrowserStage, ready, reconciling, stalled, testTimeoutMs, type Visitor } from "./browser-stage.ts";
+import { PodLog } from "./pod-log.ts";
+
+setDefaultTimeout(testTimeoutMs);
+
+const namespace = "live";
+let stage: BrowserStage;
+let proxy: FaultProxy;
+let admin: Visitor;
+
+beforeAll(async () => {
+  stage = await BrowserStage.set();
+  proxy = await faultProxy(stage.server.credentials);
+  await stage.namespace(namespace);
+  admin = await stage.admin({}, proxy.credentials);
+}, testTimeoutMs);
+
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]();
+  await proxy.close();
+});
+
+const shown = async (): Promise<string> => (await admin.text()).replaceAll(/\s+/g, " ");
+
+async function untilText(text: string): Promise<void> {
+  await waitFor(
+    async () => {
+      expect(await shown()).toContain(text);
+      return true;
+    },
+    { timeoutMs: 60_000 },
+  );
+}
+
+async function untilNoText(text: string): Promise<void> {
+  await waitFor(async () => !(await shown()).includes(text), { timeoutMs: 60_000 });
+}
+
+const running = (update: string) =>
+  reconciling("StackProcessing", `Update ${update} is running.`, { currentUpdate: { name: update } });
+
+const urn = (name: string): string => `urn:pulumi:dev::shop::aws:s3/bucket:Bucket::${name}`;
+const step = (name: string, phase: "started" | "finished", durationMs?: number): RunEvent => ({
+  kind: "resource",
+  phase,
+  op: "create",
+  urn: urn(name),
+  resourceType: "aws:s3/bucket:Bucket",
+  ...(durationMs !== undefined && { durationMs }),
+});
+
+const events: readonly NumberedEvent[] = (
+  [
+    { kind: "step", name: "up" },
+    step("invoices", "started"),
+    step("invoices", "finished", 3000),
+    { kind: "diagnostic", severity: "warning", message: "tags.owner is deprecated", urn: urn("invoices") },
+    step("images", "finished", 2000),
+    step("backups", "started"),
+    step("backups", "finished", 7000),
+  ] satisfies RunEvent[]
+).map((event, at) => ({ seq: at + 1, time: ago(60 - at), event }));
+
+async function startRun(name: string): Promise<{ log: PodLog; feed: (...seqs: number[]) => void; uid: string }> {
+  await stage.stack(`${namespace}/${name}`, running(`${name}-1`));
+  await stage.update(`${namespace}/${name}-1`, name, { status: { startTime: ago(60) } });
+  const { metadata } = await stage.client.get(updates, { namespace, name: `${name}-1` });
+  const uid = metadata.uid ?? "";
+  const log = new PodLog(proxy, { namespace, name: podNameOf(name) });
+  const feed = (...seqs: number[]): void =>
+    log.append(...events.filter(({ seq }) => seqs.includes(seq)).map((event) => formatFeedLine(uid, event)));
+  return { log, feed, uid };
+}
+
+const row = (name: string) => admin.page.locator(".gantt tbody tr").filter({ hasText: name });
+
+const untilRow = async (name: string, text: RegExp): Promise<void> =>
+  await waitFor(
+    async () => {
+      expect((await row(name).innerText()).replaceAll(/\s+/g, " ").trim()).toMatch(text);
+      return true;
+    },
+    { timeoutMs: 60_000 },
+  );
+
+test("a run is followed from its first event to its record, which fills a gap", async () => {
+  const { log, feed, uid } = await startRun("web");
+  await admin.open(`/runs/${namespace}/web-1`, "web-1");
+  await untilText("No resource is being changed yet.");
+
+  log.append(JSON.stringify({ message: "run started", run: uid }), "Updating (dev):", " +  invoices creating (0s)");
+  feed(1, 2);
+  await untilRow("invoices", /create running/);
+  expect(await row("invoices").locator(".bar-running").count()).toBe(1);
+  feed(3);
+  await untilRow("invoices", /create 3 s$/);
+  expect(await row("invoices").locator(".bar-create").count()).toBe(1);
+
+  await admin.page.getByRole("link", { name: "Diagnostics" }).click();
+  feed(4);
+  await untilText("tags.owner is deprecated");
+
+  await admin.page.getByRole("link", { name: "Log", exact: true }).click();
+  await untilText("2 lines");
+  log.append(" +  invoices created (3s)");
+  await untilText("3 lines");
+  await admin.page.getByLabel("Search in the log").fill("created");
+  await untilText("1 of 3 lines");
+
+  await admin.page.getByRole("link", { name: "Timeline" }).click();
+  // The event about the images is lost, as when the kubelet rotates the log.
+  feed(6);
+  await untilRow("backups", /create running/);
+  await untilText("1 event is missing");
+  expect(await row("images").count()).toBe(0);
+
+  feed(7);
+  log.append(JSON.stringify({ message: "run finished", run: uid }));
+  await untilRow("backups", /create 7 s$/);
+  await finishRun("web");
+  await untilRow("images", /create 2 s$/);
+  await untilNoText("1 event is missing");
+  await untilText("succeeded");
+  log.end();
+});
+
+async function finishRun(name: string): Promise<void> {
+  const omitted = { events: 0, resources: 0, values: 0 };
+  await stage.record(`${namespace}/${name}-1`, {
+    stackName: name,
+    workspaceName: name,
+    type: "up",
+    result: "succeeded",
+    startTime: ago(60),
+    endTime: ago(50),
+    content: await encodeContent({ version: 1, events: [...events], resources: [], omitted }),
+  });
+  await stage.status(`${namespace}/${name}`, ready());
+}
+
+test("a running update is cancelled by its button", async () => {
+  await stage.stack(`${namespace}/cancelled`, running("cancelled-1"));
+  await admin.open(`/stacks/${namespace}/cancelled`, "cancelled");
+  await admin.page.getByRole("button", { name: "Cancel update" }).click();
+  await admin.page.getByRole("dialog").getByRole("button", { name: "Cancel update" }).click();
+  await untilText("Requested the cancellation of Update cancelled-1.");
+  const { metadata } = await stage.client.get(stacks, { namespace, name: "cancelled" });
+  expect(metadata.annotations?.[cancellationRequestAnnotation]).toBe("cancelled-1");
+});
+
+describe("a Stack that waits for others", () => {
+  const held = reconciling("PrerequisiteNotSatisfied", "The Stack waits for others.");
+
+  test("shows the root cause, through other Stacks, until that changes", async () => {
+    await stage.stack(`${namespace}/base`, stalled("UpdateFailed", "The address range is taken."));
+    await stage.stack(`${namespace}/middle`, held, {
+      envRefs: { ID: { type: "StackOutput", stack: "base", output: "id" } },
+    });
+    await stage.stack(`${namespace}/top`, held, { prerequisites: [{ name: "middle" }] });
+    await admin.open(`/stacks/${namespace}/top`, "top");
+    await untilText("Root cause top waits for middle waits for base.");
+    await untilText("The address range is taken.");
+    expect(await admin.violations()).toEqual([]);
+    await stage.client.delete(stacks, { namespace, name: "base" });
+    await untilText("There is no Stack base in this namespace.");
+    await stage.status(`${namespace}/top`, ready("It succeeded."));
+    await untilText("It succeeded.");
+    await untilNoText("Root cause");
+  });
+});
+
+test("a page continues after the API server was unavailable, with what changed meanwhile", async () => {
+  await stage.stack(`${namespace}/restart`, ready("Before the restart."));
+  await admin.open(`/stacks/${namespace}/restart`, "restart");
+  await untilText("Before the restart.");
+  await proxy.refuse();
+  await untilText("The connection for the Stack has a problem, and is retried.");
+  expect(await shown()).toContain("Before the restart.");
+  await stage.status(`${namespace}/restart`, stalled("UpdateFailed", "While it was unavailable."));
+  await proxy.accept();
+  await untilText("While it was unavailable.");
+  await untilNoText("has a problem");
+});
