@@ -81,7 +81,10 @@ function denied({ id }: Subscription, error: Error): StreamMessage {
 function watchSource(context: FeedContext, subscription: WatchSubscription): Source {
   const kind = resource(watchable[subscription.resource]);
   let since = subscription.resourceVersion;
+  let hasFailed = false;
   return async () => {
+    if (hasFailed && since !== undefined) await reportRecovery(context, kind, { subscription, since });
+    hasFailed = true;
     since ??= await sendList(context, kind, subscription);
     const startedAt = context.clock.monotonic();
     try {
@@ -90,6 +93,7 @@ function watchSource(context: FeedContext, subscription: WatchSubscription): Sou
       if (!isExpired(error)) throw error;
       since = undefined;
     }
+    hasFailed = false;
     return context.clock.monotonic() - startedAt > soundWatchMs ? "progress" : "idle";
   };
 }
@@ -121,6 +125,15 @@ async function sendList(context: FeedContext, kind: Resource, subscription: Watc
 interface From {
   readonly subscription: WatchSubscription;
   readonly since: string;
+}
+
+/** A resumed watch may be silent for a minute, in which the page would still show the error. */
+async function reportRecovery(context: FeedContext, kind: Resource, { subscription, since }: From): Promise<void> {
+  const { credentials, signal, emit, clock } = context;
+  const options = { ...selection(subscription), pageSize: 1, signal, connect: { userAgent, attempts: 1, clock } };
+  // One object is enough: the API server responds.
+  await listPages(credentials, kind, options).next();
+  await emit({ id: subscription.id, type: "synced", resourceVersion: since });
 }
 
 /** Returns the last version that was sent. */

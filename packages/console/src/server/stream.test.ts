@@ -147,6 +147,19 @@ test("a silent stream has heartbeats", async () => {
   expect(await next).toBe(": heartbeat\n\n");
 });
 
+test("a watch that failed reports its recovery, even if nothing has changed", async () => {
+  let requests = 0;
+  const caller = callerOf(({ url }) => {
+    if (++requests === 1) return new Response("unavailable", { status: 503 });
+    if (new URL(url).searchParams.has("watch")) return new Response(new ReadableStream());
+    return Response.json({ metadata: { resourceVersion: "9" }, items: [] });
+  });
+  const messages = await readUntil(open(caller, watch), ({ type }) => type === "synced");
+  expect(messages.map(({ type }) => type)).toEqual(["error", "synced"]);
+  // Where the watch continues, not the version of the list: changes in between are still to come.
+  expect(messages.at(-1)).toMatchObject({ resourceVersion: "1" });
+});
+
 test("a page that disconnects ends its requests to the API server", async () => {
   const [arrived, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const caller = callerOf((request) => {
