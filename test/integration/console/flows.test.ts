@@ -1,13 +1,14 @@
 /** What users do in the browser: decide, request, search, by keyboard alone, and with permissions of their own. */
 import { approvalKind, driftRequestAnnotation, reconcileRequestAnnotation, type Approval } from "@pko/api";
 import { resource } from "@pko/kube";
+import { emptyContent, encodeContent } from "@pko/records";
 import { freePort, waitFor } from "@pko/testkit";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
 
 import { tcpFront } from "../../../packages/testkit/src/tcp-front.ts";
 import { stacks } from "../api/install.ts";
-import { BrowserStage, ready, stalled, testTimeoutMs, type Rule, type Visitor } from "./browser-stage.ts";
+import { ago, BrowserStage, ready, stalled, testTimeoutMs, type Rule, type Visitor } from "./browser-stage.ts";
 import { openShop, shop } from "./shop.ts";
 
 setDefaultTimeout(testTimeoutMs);
@@ -86,6 +87,27 @@ test("a page follows its Stack without a reload", async () => {
   await untilText(admin.page, "The second message.");
   await stage.client.delete(stacks, { namespace: shop, name: "live" });
   await untilText(admin.page, `There is no Stack live in namespace ${shop}.`);
+});
+
+test("a stack with 1,000 resources has a tree of all, and a message instead of the graph", async () => {
+  const root = "urn:pulumi:dev::shop::pulumi:pulumi:Stack::large-dev";
+  const names = Array.from({ length: 999 }, (_, index) => `bucket-${index}`);
+  const children = names.map((name) => ({ urn: `urn:pulumi:dev::shop::aws:s3/bucket:Bucket::${name}`, parent: root }));
+  await stage.stack(`${shop}/large`, ready());
+  await stage.record(`${shop}/large-1`, {
+    stackName: "large",
+    type: "up",
+    result: "succeeded",
+    startTime: ago(60),
+    endTime: ago(50),
+    content: await encodeContent({ ...emptyContent, resources: [{ urn: root }, ...children] }),
+  });
+  await admin.open(`/stacks/${shop}/large/resources`, "large");
+  await admin.page.getByLabel("Draw the graph").check();
+  await untilText(admin.page, "999 resources are too many to draw: at most 200 are. The tree shows all.");
+  await untilText(admin.page, "bucket-998");
+  expect(admin.page.url()).toContain("?view=graph");
+  await stage.client.delete(stacks, { namespace: shop, name: "large" });
 });
 
 test("the search and the filters are part of the address", async () => {

@@ -81,7 +81,7 @@ async function startRun(name: string): Promise<{ log: PodLog; feed: (...seqs: nu
 
 const row = (name: string) => admin.page.locator(".gantt tbody tr").filter({ hasText: name });
 
-const untilRow = async (name: string, text: RegExp): Promise<void> =>
+async function untilRow(name: string, text: RegExp): Promise<void> {
   await waitFor(
     async () => {
       expect((await row(name).innerText()).replaceAll(/\s+/g, " ").trim()).toMatch(text);
@@ -89,6 +89,7 @@ const untilRow = async (name: string, text: RegExp): Promise<void> =>
     },
     { timeoutMs: 60_000 },
   );
+}
 
 test("a run is followed from its first event to its record, which fills a gap", async () => {
   const { log, feed, uid } = await startRun("web");
