@@ -1,6 +1,7 @@
 /** All scenarios in order. */
 import { calls } from "./calls.ts";
 import { commit } from "./commit.ts";
+import { webConsole } from "./console.ts";
 import { crowd } from "./crowd.ts";
 import { git } from "./git.ts";
 import { held } from "./held.ts";
@@ -9,4 +10,4 @@ import { installed } from "./installed.ts";
 import { life } from "./life.ts";
 import type { Scenario } from "./scenario.ts";
 
-export const scenarios: readonly Scenario[] = [installed, life, calls, commit, git, crowd, held, idle];
+export const scenarios: readonly Scenario[] = [installed, life, calls, commit, git, webConsole, crowd, held, idle];

@@ -7,6 +7,8 @@ export interface Sizes {
   readonly branches: number;
   /** Git repositories to poll every minute; 0 skips the scenario, which takes four minutes. */
   readonly repositories: number;
+  /** Stacks that the console lists. */
+  readonly consoleStacks: number;
   /** Numbers of Stacks created at once. */
   readonly crowds: readonly number[];
   /** The number of held updates; 0 skips the scenario. */
@@ -24,6 +26,7 @@ export const full: Sizes = {
   rounds: 7,
   branches: 6,
   repositories: 10_000,
+  consoleStacks: 10_000,
   crowds: [1, 5, 10, 20, 30],
   held: 200,
   idle: [0, 100, 250, 500, 1000],
@@ -36,6 +39,7 @@ export const quick: Sizes = {
   rounds: 2,
   branches: 1,
   repositories: 0,
+  consoleStacks: 1000,
   crowds: [5],
   held: 0,
   idle: [0, 200],
