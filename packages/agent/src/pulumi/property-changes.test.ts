@@ -163,6 +163,36 @@ describe("secrets in changes are masked", () => {
     "in a list of variables": { env: [{ name: "DB_PASSWORD", value: "canary" }] },
     "in a file": asset,
     "in a part of a secret": { part: { ...secret, inner: "canary" } },
+    "below a name that shows it": {
+      credentials: { pass: "canary", list: [{ a: "canary" }] },
+      secretData: { a: "canary" },
+    },
+    "in a kubeconfig": {
+      kubeconfig: { users: [{ user: "canary" }] },
+      kubeConfigRaw: "canary",
+      kubeConfigs: ["canary"],
+    },
+    "in a Secret inside another resource": {
+      objs: [{ kind: "Secret", data: { a: "canary" }, stringData: { b: "canary" } }],
+    },
+    "in a copy of a manifest": { "kubectl.kubernetes.io/last-applied-configuration": "canary" },
+    "in a list of keys and values": [{ key: "dbPassword", value: { raw: "canary" } }],
+    "in a URL": [
+      "postgres://user:canary@db/shop",
+      "redis://:canary@cache",
+      "https://canary@git.example.com/a",
+      "a://u:p@canary@h",
+    ],
+    "in a private key": "-----BEGIN RSA PRIVATE KEY-----\ncanary\n-----END RSA PRIVATE KEY-----",
+    "in a private key that is cut": "-----BEGIN PRIVATE KEY-----\ncanary",
+    "in a token": ["eyJhbGciOi.canary.canary", "Bearer canary-0123456789abcdef", `xoxb-1234567890-canary`],
+    "in texts": [
+      "host=db password=canary",
+      "https://example.com/?access_token=canary&x=1",
+      `{"password": "a\\"canary, canary"}`,
+      JSON.stringify(JSON.stringify({ clientSecret: "canary canary" })),
+      "apiVersion: v1\nusers:\n  - user:\n      client-key-data: canary\n      token: 'canary canary'\n      password: canary canary",
+    ],
   };
   for (const [name, value] of Object.entries(cases)) {
     test(name, () => {
@@ -184,8 +214,40 @@ describe("secrets in changes are masked", () => {
     expect(changes?.[0]).toEqual({ path: "env[0].value", kind: "update", old: '"[secret]"', new: '"[secret]"' });
   });
 
+  test("in the data of a Secret", () => {
+    for (const type of [
+      "kubernetes:core/v1:Secret",
+      "kubernetes:core/v1:SecretPatch",
+      "azure:keyvault/secret:Secret",
+    ]) {
+      const inputs = {
+        data: { a: "canary" },
+        stringData: { passwordFile: "canary" },
+        value: "canary",
+        immutable: false,
+      };
+      const [create] = [reportedChanges({ op: "create", type, new: { inputs } }, false, clean).changes];
+      expect(JSON.stringify(create)).not.toContain("canary");
+      expect(create?.[0]).toEqual({ path: "data", kind: "add", new: '{"a":"[secret]"}' });
+      expect(create?.at(-1)?.new).toBe("false");
+      const detailedDiff = { "data.a": { diffKind: "update", inputDiff: true } };
+      expect(update(inputs, inputs, { type, detailedDiff })).toEqual([
+        { path: "data.a", kind: "update", old: '"[secret]"', new: '"[secret]"' },
+      ]);
+    }
+  });
+
   test("but not what is only about a secret", () => {
-    const spec = { secretName: "tls", tokenEnabled: true, secretKeyRef: { name: "db", key: "user" } };
+    const spec = {
+      secretName: "tls",
+      tokenEnabled: true,
+      secretKeyRef: { name: "db", key: "user" },
+      volumes: [{ secret: { secretName: "tls", items: [{ key: "a", path: "b" }] } }],
+      data: { a: "https://example.com:8080/a@b", image: "token-service:1.2" },
+      kubeconfigPath: "/etc/kube",
+      arn: "arn:aws:secretsmanager:eu-west-1:1:secret:db",
+      credentials: { enabled: true },
+    };
     expect(update({}, { spec })).toEqual([{ path: "spec", kind: "add", new: JSON.stringify(spec) }]);
   });
 });

@@ -25,13 +25,21 @@ interface Change {
   readonly after: unknown;
 }
 
+interface Display {
+  readonly resourceType: string;
+  readonly clean: Cleaner;
+}
+
 /** Of a step that has finished or failed. */
 export function reportedChanges(metadata: unknown, isFailed: boolean, clean: Cleaner): ReportedChanges {
-  const op = entry(metadata, "op");
+  const [op, type] = [entry(metadata, "op"), entry(metadata, "type")];
   // A failed replacement ends before its step `replace`.
   if (typeof op !== "string" || !(changing.has(op) || (isFailed && op === "create-replacement"))) return {};
   const found = findChanges(op, metadata);
-  const changes = showChanges(found.slice(0, maxPropertyChanges), clean);
+  const changes = showChanges(found.slice(0, maxPropertyChanges), {
+    resourceType: typeof type === "string" ? type : "",
+    clean,
+  });
   const keys = texts(entry(metadata, "keys")).slice(0, maxPropertyChanges);
   return {
     ...(changes.length > 0 && { changes }),
@@ -84,13 +92,13 @@ function compare(inputs: Pair, outputs: Pair): Change[] {
   });
 }
 
-function showChanges(found: readonly Change[], clean: Cleaner): PropertyChange[] {
+function showChanges(found: readonly Change[], display: Display): PropertyChange[] {
   let left = maxEventValueChars;
   return found.map(({ path, kind, before, after }) => {
-    const [old, fresh] = left > 0 ? [show(before, path, clean), show(after, path, clean)] : [];
+    const [old, fresh] = left > 0 ? [show(before, path, display), show(after, path, display)] : [];
     left -= (old?.length ?? 0) + (fresh?.length ?? 0);
     return {
-      path: truncate(clean(formatPath(path)), maxPathChars),
+      path: truncate(display.clean(formatPath(path)), maxPathChars),
       kind,
       ...(old !== undefined && { old }),
       ...(fresh !== undefined && { new: fresh }),
@@ -98,8 +106,8 @@ function showChanges(found: readonly Change[], clean: Cleaner): PropertyChange[]
   });
 }
 
-function show(root: unknown, path: PropertyPath, clean: Cleaner): string | undefined {
-  const property = findProperty(root, path);
+function show(root: unknown, path: PropertyPath, { resourceType, clean }: Display): string | undefined {
+  const property = findProperty(root, path, resourceType);
   return property && showValue(property, clean);
 }
 

@@ -99,6 +99,28 @@ export function describesSecret(name: string): boolean {
   return isSecretName(name) && !isAboutSecret.test(name);
 }
 
+/**
+ * A name before its value in a text: `password=…`, `"token":"…"`, `token: …`, but not the parts of an ARN or of an image's tag.
+ * It starts where a word does, so that the search is linear.
+ */
+const nameBeforeValue = /(?<![\w.:/-])([\w.-]+)\\*["']?[ \t]*(?:=|:(?=[ \t"'\\])|(?<=["']):)[ \t]*/g;
+/** A value: in quotes, to the end of a line of YAML, or one word. */
+const valueAfterName = /(\\+")[^"]*|(")(?:[^"\\]|\\.)*|(')[^']*|(?<=^[ \t-]*[\w.-]+[ \t]*:[ \t]+).*|[^\s"',;&]+/my;
+
+/** Masks what follows the name of a secret. */
+export function maskNamedSecrets(text: string, mask: string): string {
+  let [masked, end] = ["", 0];
+  for (const { 0: found, 1: name = "", index } of text.matchAll(nameBeforeValue)) {
+    if (index < end || !describesSecret(name)) continue;
+    valueAfterName.lastIndex = index + found.length;
+    const value = valueAfterName.exec(text);
+    if (!value) continue;
+    masked += text.slice(end, value.index) + (value[1] ?? value[2] ?? value[3] ?? "") + mask;
+    end = valueAfterName.lastIndex;
+  }
+  return masked + text.slice(end);
+}
+
 function isSecretPart(name: string, value: string): boolean {
   return describesSecret(name) && value.trim().length >= minPartLength && !/^https?:\/\//.test(value);
 }

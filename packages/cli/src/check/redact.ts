@@ -1,4 +1,5 @@
 /** Removes what may be secret from objects and texts of a support bundle. Pure. */
+import { maskCredentials } from "@pko/records";
 
 const removed = "[removed]";
 
@@ -9,21 +10,8 @@ const valueFields: ReadonlySet<string> = new Set(["config", "secrets", "outputs"
 const droppedFields: ReadonlySet<string> = new Set(["managedFields"]);
 const droppedAnnotations: ReadonlySet<string> = new Set(["kubectl.kubernetes.io/last-applied-configuration"]);
 
-/** Credentials that can be recognized by their form. */
-const patterns: readonly (readonly [RegExp, string])[] = [
-  [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----/g, removed],
-  [/\bpul-[0-9a-f]{40}\b/g, removed],
-  [/\b(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{20,}\b/g, removed],
-  [/\bgithub_pat_\w{20,}\b/g, removed],
-  [/\bglpat-[\w-]{20,}/g, removed],
-  [/\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g, removed],
-  [/\beyJ[\w-]+\.[\w-]+\.[\w-]+/g, removed],
-  [/\b([Bb]earer|[Tt]oken) +[\w.~+/-]{16,}=*/g, `$1 ${removed}`],
-  [/([a-z][a-z0-9+.-]*:\/\/)[^\s/@:]+:[^\s/@]+@/gi, `$1${removed}@`],
-];
-
 export function redactText(text: string): string {
-  return patterns.reduce((redacted, [pattern, replacement]) => redacted.replaceAll(pattern, replacement), text);
+  return maskCredentials(text, removed);
 }
 
 export function redactObject(value: unknown, field = ""): unknown {

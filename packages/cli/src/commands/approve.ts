@@ -61,13 +61,13 @@ async function decide(context: Context, input: Input, decision: Decision) {
   });
 }
 
-/** Throws if the Stack waits for no approval. */
+/** Throws if the Stack is not waiting for an approval. */
 export function pendingRequest({ metadata, status }: Pick<Stack, "metadata" | "status">, now: number): ApprovalRequest {
   const { name = "", namespace = "" } = metadata;
   const request = status?.approval;
   const why = { fix: `To see what it waits for: kubectl pulumi why ${name} -n ${namespace}` };
   if (!request || request.state === "NotRequired" || request.state === "Superseded") {
-    throw new CliError(`Stack ${name} waits for no approval.`, why);
+    throw new CliError(`Stack ${name} is not waiting for an approval.`, why);
   }
   if (request.state !== "Pending") {
     const by = request.decidedBy === undefined ? "" : ` by ${request.decidedBy}`;
