@@ -67,6 +67,7 @@ const Omitted = part(
     events: Type.Integer({ description: "Events that did not fit into the record." }),
     resources: Type.Integer({ description: "Resources that did not fit." }),
     values: Type.Integer({ description: "Values of properties that did not fit." }),
+    dependencies: Type.Optional(Type.Integer({ description: "Dependencies of resources that did not fit." })),
   },
   "What the record does not contain.",
 );

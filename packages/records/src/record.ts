@@ -16,7 +16,7 @@ export const RecordedResource = Type.Object({
   parent: Type.Optional(urn),
   provider: Type.Optional(urn),
   id: Type.Optional(Type.String({ maxLength: maxIdChars })),
-  /** URNs. Absent if they are unknown. */
+  /** URNs. Absent if they are unknown or did not fit. */
   dependencies: Type.Optional(Type.Array(urn)),
 });
 export type RecordedResource = Static<typeof RecordedResource>;
@@ -29,6 +29,8 @@ export const Omitted = Type.Object({
   resources: count,
   /** Old and new values of properties. */
   values: count,
+  /** Dependencies of resources that the record contains otherwise. Absent if there are none. */
+  dependencies: Type.Optional(count),
 });
 export type Omitted = Static<typeof Omitted>;
 

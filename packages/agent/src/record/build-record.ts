@@ -1,11 +1,5 @@
 /** The record of a finished run, from its events on disk. */
-import {
-  emptyContent,
-  maxContentBytes,
-  withoutRepetitions,
-  type NumberedEvent,
-  type RecordContent,
-} from "@pko/records";
+import { emptyContent, maxContentBytes, type NumberedEvent, type RecordContent } from "@pko/records";
 import type { Operation, RunResult } from "@pko/rpc";
 import { isPreview } from "../pulumi/operation.ts";
 import { EventReader } from "../runs/event-log.ts";
@@ -22,7 +16,7 @@ interface FinishedRun {
 }
 
 export async function buildRecord(folder: RunFolder, run: FinishedRun): Promise<Fitted> {
-  return await fit(withoutRepetitions(await readContent(folder, run)), maxContentBytes);
+  return await fit(await readContent(folder, run), maxContentBytes);
 }
 
 async function readContent(folder: RunFolder, { operation, outcome }: FinishedRun): Promise<RecordContent> {

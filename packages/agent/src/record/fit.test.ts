@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { decodeContent, emptyContent, type RecordContent, type RunEvent } from "@pko/records";
+import { decodeContent, emptyContent, maxContentBytes, type RecordContent, type RunEvent } from "@pko/records";
 import { fit, jsonChars, thin } from "./fit.ts";
 
 /** Text that does not compress. */
@@ -9,7 +9,7 @@ const noise = (chars: number): string => randomBytes(Math.ceil((chars * 3) / 4))
 const content = (events: readonly RunEvent[], resources = 0): RecordContent => ({
   ...emptyContent,
   events: events.map((event, index) => ({ seq: index + 1, time: "2026-01-01T00:00:00Z", event })),
-  resources: Array.from({ length: resources }, () => ({ urn: noise(200) })),
+  resources: Array.from({ length: resources }, () => ({ urn: noise(100), dependencies: [noise(100)] })),
 });
 
 const step = (op: string, phase: "started" | "finished" | "failed" = "finished"): RunEvent => ({
@@ -45,8 +45,8 @@ function leftOf({ events, resources }: RecordContent): number[] {
     resource("same", "finished"),
     resource("update", "started"),
     count((event) => event.kind === "diagnostic" && event.severity === "info"),
-    resources.length,
-    resource("update", "finished"),
+    resources.filter(({ dependencies }) => dependencies).length,
+    resources.length + resource("update", "finished"),
     resource("create", "failed") + count((event) => event.kind === "diagnostic" && event.severity === "error"),
   ];
 }
@@ -74,10 +74,11 @@ describe("what does not fit is dropped", () => {
       const [before, left] = [leftOf(all), leftOf(record)];
       const partial = left.findIndex((count) => count > 0);
       expect(left.slice(partial + 1)).toEqual(before.slice(partial + 1));
-      const { events, resources, values } = record.omitted;
+      const { events, resources, values, dependencies = 0 } = record.omitted;
       expect(record.events.length + events).toBe(240);
       expect(record.resources.length + resources).toBe(40);
       expect((left[0] ?? 0) * 2 + values).toBe(80);
+      expect((left[4] ?? 0) + dependencies).toBe(40);
     });
   }
 
@@ -87,6 +88,51 @@ describe("what does not fit is dropped", () => {
     expect(record.events.at(-1)?.seq).toBe(40);
     expect(record.events[0]?.seq).toBe(record.omitted.events + 1);
     expect(record.omitted.events).toBeWithin(15, 30);
+  });
+});
+
+/** As of a real run: each event says where its resource is. */
+const creates = (count: number): RecordContent => {
+  const resources = Array.from({ length: count }, (_, index) => ({
+    urn: `urn:pulumi:dev::demo::kubernetes:core/v1:ConfigMap::config-${index}`,
+    parent: "urn:pulumi:dev::demo::pulumi:pulumi:Stack::demo-dev",
+    provider: "urn:pulumi:dev::demo::pulumi:providers:kubernetes::default",
+    id: noise(24),
+  }));
+  const events = resources.map((resource) => ({ ...step("create"), ...resource }));
+  return { ...content(events), resources };
+};
+
+describe("a record that is too large", () => {
+  test("keeps what its events say about resources, also if these are dropped", async () => {
+    const all = creates(4_000);
+    const { events, resources, omitted } = await fitted(all, maxContentBytes);
+    expect(events).toEqual(all.events.slice(0, events.length));
+    expect(omitted.events + events.length).toBe(4_000);
+    // Parents are the first, so the graph has no gaps.
+    expect(resources).toEqual(all.resources.slice(0, resources.length));
+  });
+
+  test("keeps as many resources as events", async () => {
+    const { events, resources } = await fitted(creates(4_000), maxContentBytes);
+    expect(events.length).toBeGreaterThan(400);
+    expect(Math.abs(events.length - resources.length)).toBeLessThanOrEqual(1);
+  });
+
+  test("keeps the few changes of a large stack", async () => {
+    const large = creates(4_000);
+    const few = { ...large, events: large.events.slice(-10) };
+    const { events, resources } = await fitted(few, maxContentBytes);
+    expect(events).toEqual(few.events);
+    expect(resources.length).toBeGreaterThan(400);
+  });
+
+  test("is nearly full", async () => {
+    const mixed = content([...times(2_000, update), ...times(9_000, () => diagnostic("info"))], 3_000);
+    for (const maxBytes of [maxContentBytes, 200_000, 700_000]) {
+      const { encoded } = await fit(mixed, maxBytes);
+      expect((encoded.length / 4) * 3).toBeWithin(0.97 * maxBytes, maxBytes + 1);
+    }
   });
 });
 

@@ -24,6 +24,7 @@ const Omitted = Type.Object(
     events: int64("The number of events that did not fit.", { minimum: 0 }),
     resources: int64("The number of resources that did not fit.", { minimum: 0 }),
     values: int64("The number of old and new values of properties that did not fit.", { minimum: 0 }),
+    dependencies: optional(int64("The number of dependencies between resources that did not fit.", { minimum: 0 })),
   },
   { description: "What the content does not contain, because a record is limited to 64 KiB." },
 );
