@@ -40,7 +40,7 @@ export async function fit(content: RecordContent, maxBytes: number): Promise<Fit
   let best = await attempt(parts.length);
   for (let round = 1; best.count - large.count > 1 && best.bytes < goodFill * maxBytes; round += 1) {
     // Halving now and then limits the number of rounds if the parts compress differently.
-    const isEstimate = round % 3 !== 0;
+    const isEstimate = round % 4 !== 0;
     const middle = Math.floor((large.count + best.count) / 2);
     const next = isEstimate ? estimate({ large, best, chars }, maxBytes) : middle;
     const found = await attempt(Math.min(Math.max(next, large.count + 1), best.count - 1));
