@@ -197,19 +197,52 @@ describe("the size of a record", () => {
     expect(record.message).toHaveLength(8000);
   });
 
-  test("is at most 64 KiB even if the Update has long labels, which are left out", () => {
-    const labels = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`label-${i}`, "v".repeat(63)]));
-    const record = recordOf(metadata({ labels }), finishedWith(read));
+  const own = { "pulumi.com/component": "stack", "pulumi.com/stack-name": "web" };
+  const manyLabels = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`label-${i}`, "v".repeat(63)]));
+
+  test("is at most 64 KiB even if the Update has long labels: only those remain by which the record is found", () => {
+    const record = recordOf(metadata({ labels: { ...manyLabels, ...own } }), finishedWith(read));
     expect(bytes(record)).toBeLessThanOrEqual(61 * 1024);
-    expect(record.metadata.labels).toBeUndefined();
+    expect(record.metadata.labels).toEqual(own);
     expect(record.record.content).toBe("H4sI");
   });
 
-  test("is at most 64 KiB even if nothing else leaves room for the events", () => {
-    const changes = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`operation-${i}`, 1]));
-    const record = recordOf(finishedWith(read, { ...failed, changes }));
+  for (const [what, char] of [
+    ["quotes", '"'],
+    ["control characters", "\u0001"],
+    ["emoji", "🙂"],
+  ] as const) {
+    test(`is at most 64 KiB even if texts consist of ${what}, which need more bytes than characters`, () => {
+      const text = char.repeat(4000);
+      const record = recordOf(
+        metadata({ labels: own, annotations: { [triggerReasonAnnotation]: text } }),
+        decision({ reason: text }),
+        finishedWith(largest, { ...longError, error: { class: "programError", message: text, lines: [] } }),
+      );
+      expect(bytes(record)).toBeLessThanOrEqual(61 * 1024);
+      expect(record.record.content?.length).toBe(largest.content.length);
+      expect(record.record.message).toMatch(new RegExp(`^${char}{20,}…$`, "u"));
+      expect(record.record.message?.isWellFormed()).toBe(true);
+      expect(record.metadata.labels).toEqual(own);
+    });
+  }
+
+  const manyKinds = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`operation-${i}`, 1]));
+
+  test("is at most 64 KiB also if there are too many kinds of changes: they are left out before events are", () => {
+    const record = recordOf(finishedWith(largest, { ...failed, changes: manyKinds }));
     expect(bytes(record)).toBeLessThanOrEqual(61 * 1024);
     expect(record.record).toMatchObject({ updateName: "web-1", result: "failed", errorClass: "programError" });
+    expect(record.record.changes).toBeUndefined();
+    expect(record.record.content).toBe(largest.content);
+  });
+
+  test("is at most 64 KiB also if nothing leaves room for the events: what the agent omitted is still counted", () => {
+    const tooLarge: RecordResult = { ...read, content: "x".repeat(62 * 1024) };
+    const record = recordOf(metadata({ labels: { ...manyLabels, ...own } }), finishedWith(tooLarge, failed));
+    expect(bytes(record)).toBeLessThanOrEqual(61 * 1024);
+    expect(record.record).toMatchObject({ updateName: "web-1", result: "failed", omitted: read.omitted });
     expect(record.record.content).toBeUndefined();
+    expect(record.metadata.labels).toEqual(own);
   });
 });

@@ -1,5 +1,6 @@
 /** The record of a run, which its Update owns: what is worth knowing when the run's pod no longer exists. Pure. */
 import {
+  labelsOfStack,
   recordSizeAnnotation,
   stackKind,
   triggerReasonAnnotation,
@@ -14,7 +15,7 @@ import { defined } from "@pko/kube";
 import type { RecordResult } from "@pko/rpc";
 
 import { ownerReference } from "../../shared/objects/owner-reference.ts";
-import { truncate } from "../../shared/truncate.ts";
+import { truncate, truncateJson } from "../../shared/truncate.ts";
 import type { Ending } from "../outcome.ts";
 import { resultText } from "../result-text.ts";
 import { runEndTime } from "../status.ts";
@@ -22,13 +23,25 @@ import type { UpdateView } from "../view.ts";
 
 /** A record has at most 64 KiB. The API server adds managed fields and other metadata to what is sent. */
 const maxSentBytes = 61 * 1024;
+/** Of the CRD, in characters. */
+const maxChars = { message: 8192, other: 1024 } as const;
+/** In bytes of JSON: quotes, control characters and letters that are not ASCII need more than one. */
+interface Allowance {
+  readonly message: number;
+  readonly other: number;
+  /** Whether it keeps labels by which nobody finds it, and the number of resources by operation. */
+  readonly labels: boolean;
+  readonly changes: boolean;
+}
+const smallest: Allowance = { message: 512, other: 256, labels: false, changes: false };
 /** What a record keeps besides its events. The next of these applies if the record is too large with the one before. */
-const allowances = [
-  { message: 8192, other: 1024, labels: true },
-  { message: 2048, other: 1024, labels: true },
-  { message: 512, other: 256, labels: false },
-] as const;
-type Allowance = (typeof allowances)[number];
+const allowances: readonly Allowance[] = [
+  { message: Infinity, other: Infinity, labels: true, changes: true },
+  { message: 8192, other: 1024, labels: true, changes: true },
+  { message: 2048, other: 1024, labels: true, changes: true },
+  { ...smallest, changes: true },
+  smallest,
+];
 
 /** `read`: what the agent returned; absent if the run or the agent has no record. */
 export function updateRecord(view: UpdateView, ending: Ending, read?: RecordResult): UpdateRecord {
@@ -37,29 +50,23 @@ export function updateRecord(view: UpdateView, ending: Ending, read?: RecordResu
     const record = recordObject(view.update, fields, allowance);
     if (sizeOf(record) <= maxSentBytes) return record;
   }
-  // Only a summary with thousands of kinds of changes leaves no room for the events.
-  const { changes: _, ...fields } = recordFields(view, ending, smallest);
-  return recordObject(view.update, fields, smallest);
+  const fields = recordFields(view, ending, smallest);
+  return recordObject(view.update, { ...fields, ...(read && { omitted: read.omitted }) }, smallest);
 }
-
-const [, , smallest] = allowances;
 
 const sizeOf = (record: UpdateRecord): number => Number(record.metadata.annotations?.[recordSizeAnnotation]);
 
 /** The size is part of the object. */
-function recordObject(
-  { metadata }: Update,
-  record: UpdateRecordContent,
-  allowance: Pick<Allowance, "labels">,
-): UpdateRecord {
-  const { name = "", namespace = "", labels } = metadata;
+function recordObject({ metadata }: Update, record: UpdateRecordContent, allowance: Allowance): UpdateRecord {
+  const { name = "", namespace = "" } = metadata;
+  const labels = allowance.labels ? metadata.labels : selectingLabels(metadata.labels);
   const object = (annotations: Record<string, string>): UpdateRecord => ({
     apiVersion: updateRecordKind.apiVersion,
     kind: updateRecordKind.kind,
     metadata: {
       name,
       namespace,
-      ...(labels && allowance.labels && { labels }),
+      ...(labels && { labels }),
       annotations,
       ownerReferences: [ownerReference({ ...updateKind, metadata }, { controller: true, blockOwnerDeletion: true })],
     },
@@ -67,6 +74,13 @@ function recordObject(
   });
   const bytes = Buffer.byteLength(JSON.stringify(object({ [recordSizeAnnotation]: "00000" })));
   return object({ [recordSizeAnnotation]: String(bytes) });
+}
+
+const selecting = Object.keys(labelsOfStack(""));
+
+/** Those by which a record of a Stack is found. */
+function selectingLabels(labels: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(labels).filter(([label]) => selecting.includes(label)));
 }
 
 function recordFields(view: UpdateView, ending: Ending, limits: Allowance): UpdateRecordContent {
@@ -85,22 +99,22 @@ function recordFields(view: UpdateView, ending: Ending, limits: Allowance): Upda
       stackName: metadata.ownerReferences?.find(({ kind }) => kind === stackKind.kind)?.name,
       workspaceName: spec?.workspaceName,
       previewOnly: spec?.previewOnly,
-      trigger: limited(metadata.annotations?.[triggerReasonAnnotation], limits.other),
-      message: limited(messageOf(ending), limits.message),
+      trigger: limited(metadata.annotations?.[triggerReasonAnnotation], "other", limits),
+      message: limited(messageOf(ending), "message", limits),
       approval: approvalOf(view, limits),
     }),
-    ...resultFields(view, ending),
+    ...resultFields(view, ending, limits),
   };
 }
 
-function resultFields(view: UpdateView, { result }: Ending): Partial<UpdateRecordContent> {
+function resultFields(view: UpdateView, { result }: Ending, limits: Allowance): Partial<UpdateRecordContent> {
   const { status } = view.update;
   const { changes = {}, error } = result ?? {};
   return defined({
     projectName: (result?.project ?? status?.projectInfo ?? view.project)?.name,
     revision: result?.revision || undefined,
     errorClass: error?.class,
-    changes: Object.keys(changes).length > 0 ? changes : undefined,
+    changes: limits.changes && Object.keys(changes).length > 0 ? changes : undefined,
     permalink: result?.progress.permalink ?? status?.permalink,
   });
 }
@@ -144,9 +158,10 @@ function approvalOf({ approval, update }: UpdateView, limits: Allowance): Update
   return {
     approvalName: metadata.name ?? "",
     decidedBy: spec.decidedBy,
-    ...defined({ time: metadata.creationTimestamp || undefined, reason: limited(spec.reason, limits.other) }),
+    ...defined({ time: metadata.creationTimestamp || undefined, reason: limited(spec.reason, "other", limits) }),
   };
 }
 
-const limited = (text: string | undefined, limit: number): string | undefined =>
-  text === undefined ? undefined : truncate(text, limit);
+function limited(text: string | undefined, kind: keyof typeof maxChars, limits: Allowance): string | undefined {
+  return text === undefined ? undefined : truncateJson(truncate(text, maxChars[kind]), limits[kind]);
+}
