@@ -22,7 +22,7 @@ class BudgetScene extends Scene {
   }
 
   /** An Update with a record of this size. */
-  async record(name: string, bytes: number): Promise<UpdateRecord> {
+  async record(name: string, bytes: number, finalizers: string[] = []): Promise<UpdateRecord> {
     const { apiVersion, kind } = updateKind;
     const spec = { workspaceName: "web", stackName: "dev", type: "up" };
     const update = await this.client.create(updates, { apiVersion, kind, metadata: this.ref(name), spec });
@@ -34,6 +34,7 @@ class BudgetScene extends Scene {
         ...this.ref(name),
         annotations: { [recordSizeAnnotation]: String(bytes) },
         ownerReferences: [owner],
+        finalizers,
       },
       record: {
         updateName: name,
@@ -69,6 +70,21 @@ test("the oldest records are deleted, with an event on their Updates, which stay
   );
   await waitFor(() => operator.metrics.expose().includes(`update_records_bytes ${40 * kibibyte}`));
   expect(operator.metrics.expose()).toContain("update_records_deleted_total 3");
+});
+
+test("a record that a finalizer keeps is deleted once, and no longer counted", async () => {
+  await using scene = await BudgetScene.open();
+  const { metadata } = await scene.record("web-1", 40 * kibibyte, ["example.com/archive"]);
+  await scene.record("web-2", 40 * kibibyte);
+  const operator = scene.operator(64 * kibibyte);
+  const ref = { namespace: metadata.namespace ?? "", name: "web-1" };
+  const deletions = (): string[] => operator.events.map(({ reason, about }) => `${reason} ${about}`);
+  await waitFor(() => operator.metrics.expose().includes(`update_records_bytes ${40 * kibibyte}`));
+  // The next pass deletes another one, and would delete the first again.
+  await scene.record("web-3", 60 * kibibyte);
+  await waitFor(async () => Bun.deepEquals(await scene.names(), ["web-1", "web-3"]), { what: "the second to go" });
+  expect(deletions()).toEqual(["RecordDeleted web-1", "RecordDeleted web-2"]);
+  await scene.client.patch(updateRecords, ref, { patch: { type: "merge", body: { metadata: { finalizers: null } } } });
 });
 
 test("the operator keeps no content of records in memory", async () => {

@@ -43,11 +43,15 @@ describe("a record is not counted", () => {
     ["without a size", { annotations: {} }],
     ["with a size that is not a number", { annotations: { [recordSizeAnnotation]: "large" } }],
     ["with a negative size", { annotations: { [recordSizeAnnotation]: "-1" } }],
+    ["that is being deleted", { deletionTimestamp: "2026-01-02T00:00:00Z" }],
     ["without an Update", { ownerReferences: [] }],
     ["of which an Update is not the controller", { ownerReferences: [{ ...owner, controller: false }] }],
   ];
   for (const [what, metadata] of cases) {
-    test(what, () => expect(storedRecord(object(metadata))).toBeUndefined());
+    test(what, () => {
+      expect(storedRecord(object(metadata))).toBeUndefined();
+      expect(storedRecord(trimRecord(object(metadata)))).toBeUndefined();
+    });
   }
 });
 

@@ -4,7 +4,8 @@ import type { KubeObject } from "@pko/kube";
 
 /** Drops everything of the metadata that `storedRecord` does not read. */
 export function trimRecord({ apiVersion, kind, metadata }: KubeObject): KubeObject {
-  const { name, namespace, uid, resourceVersion, creationTimestamp, annotations, ownerReferences } = metadata;
+  const { name, namespace, uid, resourceVersion, annotations, ownerReferences } = metadata;
+  const { creationTimestamp, deletionTimestamp } = metadata;
   const size = annotations?.[recordSizeAnnotation];
   return {
     apiVersion,
@@ -15,6 +16,7 @@ export function trimRecord({ apiVersion, kind, metadata }: KubeObject): KubeObje
       ...(uid !== undefined && { uid }),
       ...(resourceVersion !== undefined && { resourceVersion }),
       ...(creationTimestamp !== undefined && { creationTimestamp }),
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
       ...(size !== undefined && { annotations: { [recordSizeAnnotation]: size } }),
       ...(ownerReferences && { ownerReferences: ownerReferences.filter(isUpdate) }),
     },
@@ -32,12 +34,15 @@ export interface StoredRecord {
   readonly updateUid: string;
 }
 
-/** Undefined for an object that the operator did not write: it is neither counted nor deleted. */
+/**
+ * Undefined for an object that the operator did not write: it is neither counted nor deleted. The same applies to a record
+ * that is being deleted: someone else's finalizer may keep it for long.
+ */
 export function storedRecord({ metadata }: KubeObject): StoredRecord | undefined {
   const { name = "", namespace = "", uid = "", creationTimestamp = "", annotations, ownerReferences = [] } = metadata;
   const bytes = Number(annotations?.[recordSizeAnnotation]);
   const owner = ownerReferences.find((reference) => isUpdate(reference) && reference.controller === true);
-  if (!owner || !Number.isInteger(bytes) || bytes <= 0) return undefined;
+  if (metadata.deletionTimestamp || !owner || !Number.isInteger(bytes) || bytes <= 0) return undefined;
   return { name, namespace, uid, createdAt: creationTimestamp, bytes, updateUid: owner.uid };
 }
 
