@@ -24,7 +24,7 @@ export interface Io {
 const defaultWidth = 80;
 const defaultHeight = 24;
 
-/** `signal` aborts at Ctrl-C. */
+/** `signal` aborts at Ctrl-C, when the process is terminated, and when its terminal or output is closed. */
 export function processIo(signal: AbortSignal): Io {
   const { stdout, stdin, stderr, env } = process;
   const isTerminal = stdout.isTTY;

@@ -17,16 +17,16 @@ import {
   type WorkspaceReason,
 } from "@pko/api";
 import { builtin, resource, timestamp, type Client, type KubeObject } from "@pko/kube";
-import { kubeconfigText, testNamespace, type ApiServer, type TestNamespace } from "@pko/testkit";
+import { kubeconfigText, testNamespace, waitFor, type ApiServer, type TestNamespace } from "@pko/testkit";
 
 import { expect } from "bun:test";
 import { Value } from "typebox/value";
 
 import { aRecord } from "../../../packages/cli/src/testing/runs.ts";
 import { documentSchemas } from "../../../packages/cli/src/documents.ts";
-import { apiServerWithApi, pathTo, stacks, updates, workspaces } from "../api/install.ts";
+import { apiServerWithApi, pathTo, stacks, testTimeoutMs, updates, workspaces } from "../api/install.ts";
 
-export { testTimeoutMs } from "../api/install.ts";
+export { testTimeoutMs };
 
 const records = resource<UpdateRecord>(updateRecordKind);
 
@@ -42,19 +42,24 @@ interface CliOptions {
   readonly columns?: number;
   /** Called with everything that it has printed, whenever that is more. */
   readonly onOutput?: (printed: string) => void;
+  /** Called with a function that sends a signal to the process. */
+  readonly onStart?: (kill: Kill) => void;
 }
+
+type Kill = (signal: NodeJS.Signals) => void;
 
 export type Cli = (args: readonly string[], options?: CliOptions) => Promise<Result>;
 
 /** The user's own environment, for example KUBECONFIG, has no effect. */
 export function cliWith(kubeconfig: string): Cli {
-  return async (args, { columns = 100, onOutput } = {}) => {
+  return async (args, { columns = 100, onOutput, onStart } = {}) => {
     const child = Bun.spawn([process.execPath, main, ...args, "--kubeconfig", kubeconfig], {
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
       env: { PATH: process.env["PATH"] ?? "", COLUMNS: String(columns) },
     });
+    onStart?.((signal) => child.kill(signal));
     const printed = { out: "", err: "" };
     const read = async (name: "out" | "err", stream: ReadableStream<Uint8Array>): Promise<void> => {
       const decoder = new TextDecoder();
@@ -73,15 +78,57 @@ export async function startUntil(
   cli: Cli,
   args: readonly string[],
   text: string,
-): Promise<{ readonly result: Promise<Result> }> {
+): Promise<{ readonly result: Promise<Result>; readonly kill: Kill }> {
   const shown = Promise.withResolvers<void>();
   const onOutput = (printed: string): void => {
     if (printed.includes(text)) shown.resolve();
   };
-  const result = cli(args, { columns: 200, onOutput });
+  let kill: Kill = () => undefined;
+  const result = cli(args, { columns: 200, onOutput, onStart: (started) => (kill = started) });
   // A command that ends early has failed: its result shows why.
   await Promise.race([shown.promise, result]);
-  return { result };
+  return { result, kill };
+}
+
+/** A command in a terminal of its own. */
+export class TerminalSession {
+  readonly #child: Bun.Subprocess;
+  #printed = "";
+
+  constructor(kubeconfig: string, args: readonly string[]) {
+    const decoder = new TextDecoder();
+    this.#child = Bun.spawn([process.execPath, main, ...args, "--kubeconfig", kubeconfig], {
+      terminal: {
+        cols: 200,
+        rows: 50,
+        data: (_, bytes) => void (this.#printed += decoder.decode(bytes, { stream: true })),
+      },
+      env: { PATH: process.env["PATH"] ?? "", COLUMNS: "200", TERM: "xterm", NO_COLOR: "1" },
+    });
+  }
+
+  /** Fails with what was printed if the command ends before. */
+  async until(text: string): Promise<void> {
+    const isThere = async (): Promise<boolean> => {
+      if (this.#child.exitCode !== null) throw new Error(`ended without "${text}": ${this.#printed}`);
+      return await Promise.resolve(this.#printed.includes(text));
+    };
+    await waitFor(isThere, { timeoutMs: testTimeoutMs / 4, what: text });
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** As when a person closes the window, or the connection to the machine breaks. */
+  close(): void {
+    this.#child.terminal?.close();
+  }
+
+  async ended(): Promise<Pick<Result, "code" | "out">> {
+    const code = await this.#child.exited;
+    return { code, out: this.#printed };
+  }
 }
 
 const group = "rbac.authorization.k8s.io";
@@ -125,6 +172,10 @@ export class CliStage implements AsyncDisposable {
 
   #inNamespace(cli: Cli): Cli {
     return async (args, options) => await cli([...args, "-n", this.namespace], options);
+  }
+
+  inTerminal(args: readonly string[], kubeconfig = this.server.kubeconfig): TerminalSession {
+    return new TerminalSession(kubeconfig, [...args, "-n", this.namespace]);
   }
 
   /** A user who has exactly these permissions in the namespace of the stage. */

@@ -256,14 +256,13 @@ describe("preview", () => {
     expect(err).toContain("The preview failed: no such bucket");
     expect(await childOf(stage)).toBeUndefined();
   });
-});
 
-test("a shell needs a terminal, and without one changes nothing", async () => {
-  await using stage = await CliStage.set();
-  await stage.stack("web", {}, ready());
-  const { err, code } = await stage.cli(["shell", "web", "--yes"]);
-  expect(code).toBe(2);
-  expect(err).toContain("A shell needs a terminal.");
-  const { spec, metadata } = await stage.client.get(stacks, { namespace: stage.namespace, name: "web" });
-  expect([spec.suspend, metadata.annotations]).toEqual([undefined, undefined]);
+  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("deletes the child at %s", async (signal) => {
+    await using stage = await CliStage.set();
+    await stage.stack("web", {}, ready());
+    const running = await startUntil(stage.cli, ["preview", "web"], "Previewing with the Stack");
+    running.kill(signal);
+    expect((await running.result).code).toBe(130);
+    expect(await childOf(stage)).toBeUndefined();
+  });
 });

@@ -170,7 +170,7 @@ async function runShell(context: Context, request: Request): Promise<number> {
   const ref = { namespace, name: pod };
   // Not every image has bash.
   const command = ["sh", "-c", "if command -v bash >/dev/null; then exec bash; else exec sh; fi"];
-  const exitCode = await attachTerminal({ credentials, ref, container: pulumiContainer, command });
+  const exitCode = await attachTerminal({ credentials, ref, container: pulumiContainer, command, signal: io.signal });
   if (request.refreshes) await refresh(context, request);
   return exitCode;
 }

@@ -7,10 +7,11 @@ interface Attached {
   readonly ref: ObjectRef;
   readonly container: string;
   readonly command: readonly string[];
+  readonly signal: AbortSignal;
 }
 
 /** In raw mode: every key, also Ctrl-C, is sent to the command. Returns the exit code of the command. */
-export async function attachTerminal({ credentials, ref, container, command }: Attached): Promise<number> {
+export async function attachTerminal({ credentials, ref, container, command, signal }: Attached): Promise<number> {
   const { stdin, stdout } = process;
   let input: TerminalInput | undefined;
   const typed = (bytes: Uint8Array): void => input?.write(bytes);
@@ -23,6 +24,7 @@ export async function attachTerminal({ credentials, ref, container, command }: A
     return await execTerminal(credentials, ref, {
       container,
       command,
+      signal,
       output: (bytes) => void stdout.write(bytes),
       opened(session) {
         input = session;

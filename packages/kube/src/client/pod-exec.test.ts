@@ -98,6 +98,22 @@ describe("a command in a pod", () => {
     expect(requests.at(-1)?.path).toEndWith("exec?container=pulumi&stdin=true&stdout=true&tty=true&command=shell");
   });
 
+  test("a terminal ends when it is aborted, although the command continues", async () => {
+    const abort = new AbortController();
+    const ended = execTerminal(
+      credentials,
+      { namespace: "a", name: "web-0" },
+      {
+        container: "pulumi",
+        command: ["shell"],
+        signal: abort.signal,
+        output: () => undefined,
+        opened: () => abort.abort(new Error("the terminal is closed")),
+      },
+    );
+    expect(await ended.catch(String)).toBe("Error: the terminal is closed");
+  });
+
   test("a refusal has the API server's explanation", async () => {
     const error: unknown = await run("closed", "true").catch((cause: unknown) => cause);
     expect(isForbidden(error)).toBe(true);

@@ -91,6 +91,7 @@ interface Session {
 
 /** Returns the exit code. */
 async function session(credentials: Credentials, path: string, options: Session): Promise<number> {
+  options.signal?.throwIfAborted();
   const { tls, token } = await credentials.access();
   const { insecure, ...certificates } = tls;
   const socket = new BunWebSocket(`${credentials.server.replace(/^http/, "ws")}${path}`, {
@@ -100,15 +101,12 @@ async function session(credentials: Credentials, path: string, options: Session)
     ...(credentials.proxy !== undefined && { proxy: credentials.proxy }),
   });
   socket.binaryType = "arraybuffer";
-  const abort = (): void => socket.close();
-  options.signal?.addEventListener("abort", abort, { once: true });
   try {
     return await resultFrom(socket, options);
   } catch (error) {
     if (error instanceof NotOpened) throw await refusal(credentials, path);
     throw error;
   } finally {
-    options.signal?.removeEventListener("abort", abort);
     socket.close();
   }
 }
@@ -131,10 +129,12 @@ function execPath(
 /** A WebSocket does not report the response that rejected it. */
 class NotOpened extends Error {}
 
-async function resultFrom(socket: WebSocket, { output, opened }: Session): Promise<number> {
+async function resultFrom(socket: WebSocket, { output, opened, signal }: Session): Promise<number> {
   let exitCode: number | undefined;
   let isOpen = false;
   await new Promise<void>((resolve, reject) => {
+    // Without waiting for the other side, which may be unreachable.
+    signal?.addEventListener("abort", () => reject(abortReason(signal)), { once: true });
     socket.addEventListener("open", () => {
       isOpen = true;
       opened?.(socket);
@@ -151,6 +151,9 @@ async function resultFrom(socket: WebSocket, { output, opened }: Session): Promi
   if (exitCode === undefined) throw new ConnectionError("exec", { code: "CLOSED" });
   return exitCode;
 }
+
+const abortReason = ({ reason }: AbortSignal): Error =>
+  reason instanceof Error ? reason : new Error("aborted", { cause: reason });
 
 /** The `Status` of a command that failed has its exit code as a cause. */
 function exitCodeIn(text: string): number {
