@@ -18,6 +18,9 @@ export const wakeUntilAnnotation = "pulumi.com/wake-until";
 /** On a Stack: who opened a shell in its workspace, and when. */
 export const shellAnnotation = "pulumi.com/last-shell";
 
+/** On a Stack: the same, only while the shell is open. */
+export const openShellAnnotation = "pulumi.com/open-shell";
+
 /** On the operator's Lease: any value except "false" suspends all Stacks of the operator. */
 export const suspendAnnotation = "pulumi.com/suspend";
 

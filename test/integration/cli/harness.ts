@@ -180,6 +180,11 @@ export class CliStage implements AsyncDisposable {
 
   /** A user who has exactly these permissions in the namespace of the stage. */
   async user(name: string, rules: readonly Rule[]): Promise<Cli> {
+    return cliWith(await this.userConfig(name, rules));
+  }
+
+  /** The path of the user's kubeconfig. */
+  async userConfig(name: string, rules: readonly Rule[]): Promise<string> {
     const { namespace } = this;
     const metadata = { name, namespace };
     const roleRef = { apiGroup: group, kind: "Role", name };
@@ -192,7 +197,7 @@ export class CliStage implements AsyncDisposable {
     const cluster = { server: this.server.url, "certificate-authority-data": base64(this.server.authority.cert) };
     const user = { "client-certificate-data": base64(cert), "client-key-data": base64(key) };
     await writeFile(path, kubeconfigText({ cluster, user }));
-    return cliWith(path);
+    return path;
   }
 
   async lease(change: { renewedAgoMs: number; annotations?: Record<string, string> }): Promise<void> {

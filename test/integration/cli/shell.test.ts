@@ -4,7 +4,7 @@ import { waitFor } from "@pko/testkit";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { stacks } from "../api/install.ts";
-import { CliStage, ready, reconciling, testTimeoutMs, type TerminalSession } from "./harness.ts";
+import { CliStage, cliWith, ready, reconciling, testTimeoutMs, type TerminalSession } from "./harness.ts";
 
 setDefaultTimeout(testTimeoutMs);
 
@@ -19,18 +19,46 @@ const readStack = async ({ client, namespace }: CliStage): Promise<Stack> =>
   await client.get(stacks, { namespace, name: "web" });
 
 /** A shell that has suspended the Stack, and waits for the pod. */
-async function openShell(stage: CliStage): Promise<TerminalSession> {
-  const session = stage.inTerminal(["shell", "web", "--yes"]);
+async function openShell(stage: CliStage, kubeconfig?: string): Promise<TerminalSession> {
+  const session = await suspendedShell(stage, kubeconfig);
+  await session.until("Waiting for the workspace pod.");
+  return session;
+}
+
+async function suspendedShell(stage: CliStage, kubeconfig?: string): Promise<TerminalSession> {
+  const session = stage.inTerminal(["shell", "web", "--yes"], kubeconfig);
   await session.until("Shell for Stack web");
   const isSuspended = async (): Promise<boolean> => (await readStack(stage)).spec.suspend === true;
   await waitFor(isSuspended, { timeoutMs: testTimeoutMs / 4, what: "the suspension" });
   const { metadata } = await readStack(stage);
   await stage.status("web", reconciling("Suspended", "suspended", { observedGeneration: metadata.generation ?? 0 }));
-  await session.until("Waiting for the workspace pod.");
   return session;
 }
 
 describe("the Stack is resumed", () => {
+  test("as it was before: without the field, and without the mark of an open shell", async () => {
+    await using stage = await withWorkspace();
+    const session = await openShell(stage);
+    session.kill("SIGTERM");
+    await session.ended();
+    const { spec, metadata } = await readStack(stage);
+    expect(Object.keys(spec)).not.toContain("suspend");
+    expect(Object.keys(metadata.annotations ?? {})).toEqual(["pulumi.com/last-shell"]);
+  });
+
+  test("although the user may not patch the Workspace", async () => {
+    await using stage = await withWorkspace();
+    const read = { apiGroups: ["pulumi.com", "auto.pulumi.com"], resources: ["*"], verbs: ["get", "list", "watch"] };
+    const patch = { apiGroups: ["pulumi.com"], resources: ["stacks"], verbs: ["patch"] };
+    const kubeconfig = await stage.userConfig("sam", [read, patch]);
+    const cli = cliWith(kubeconfig);
+    const isGranted = async (): Promise<boolean> => (await cli(["get", "-n", stage.namespace])).code === 0;
+    await waitFor(isGranted, { timeoutMs: testTimeoutMs / 4, what: "the role" });
+    const session = await suspendedShell(stage, kubeconfig);
+    expect((await session.ended()).out).toContain("may not patch workspaces");
+    expect((await readStack(stage)).spec.suspend).toBeUndefined();
+  });
+
   test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("at %s", async (signal) => {
     await using stage = await withWorkspace();
     const session = await openShell(stage);
@@ -45,6 +73,38 @@ describe("the Stack is resumed", () => {
     session.close();
     await session.ended();
     expect((await readStack(stage)).spec.suspend).not.toBe(true);
+  });
+});
+
+describe("while a shell is open", () => {
+  test("a second one is refused, and the first one still resumes the Stack", async () => {
+    await using stage = await withWorkspace();
+    const session = await openShell(stage);
+    const second = await stage.inTerminal(["shell", "web", "--yes"]).ended();
+    expect(second.code).toBe(1);
+    expect(second.out).toContain("A shell of Stack web is open already");
+    session.kill("SIGTERM");
+    await session.ended();
+    expect((await readStack(stage)).spec.suspend).toBeUndefined();
+  });
+
+  test("a suspension by somebody else is kept", async () => {
+    await using stage = await withWorkspace();
+    const session = await openShell(stage);
+    expect((await stage.cli(["suspend", "web"])).code).toBe(0);
+    session.kill("SIGTERM");
+    await session.ended();
+    expect((await readStack(stage)).spec.suspend).toBe(true);
+  });
+
+  test("resume ends the suspension, and allows another shell", async () => {
+    await using stage = await withWorkspace();
+    const session = await openShell(stage);
+    session.kill("SIGKILL");
+    await session.ended();
+    await stage.cli(["resume", "web"]);
+    const { spec, metadata } = await readStack(stage);
+    expect([spec.suspend, metadata.annotations?.["pulumi.com/open-shell"]]).toEqual([false, undefined]);
   });
 });
 

@@ -27,7 +27,7 @@ export function actionReport({ namespace }: Pick<Context, "namespace">, done: Do
   };
 }
 
-const fieldManager = "kubectl-pulumi";
+export const fieldManager = "kubectl-pulumi";
 
 export async function patchStack({ client, namespace }: Context, name: string, body: object): Promise<void> {
   await client.patch(stacks, { namespace, name }, { patch: { type: "merge", body }, fieldManager });

@@ -1,9 +1,11 @@
 /** `suspend` and `resume`. */
+import { openShellAnnotation } from "@pko/api";
+
 import { argument, stackArgument, type Command } from "../command.ts";
-import { findNamed } from "../context.ts";
+import { findNamed, type Context } from "../context.ts";
 import { stacks } from "../kinds.ts";
 import { text } from "../output/blocks.ts";
-import { actionReport, patchStack } from "./action.ts";
+import { actionReport, fieldManager, patchStack } from "./action.ts";
 
 const gitOpsHint =
   "If a GitOps tool manages the Stack, it may revert this: change spec.suspend in the repository as well.";
@@ -15,8 +17,10 @@ export const suspend: Command = {
   args: [stackArgument],
   async run(context, input) {
     const name = argument(input);
-    const { spec, status } = await findNamed(context, stacks, name);
+    const { spec, status, metadata } = await findNamed(context, stacks, name);
     if (!spec.suspend) await patchStack(context, name, { spec: { suspend: true } });
+    // Otherwise, the Stack would be resumed when the shell is closed.
+    else if (metadata.annotations?.[openShellAnnotation] !== undefined) await shareSuspension(context, name);
     const running = status?.currentUpdate?.name;
     return actionReport(context, {
       action: "suspend",
@@ -30,6 +34,13 @@ export const suspend: Command = {
   },
 };
 
+/** Owns the field, which already has this value, together with the shell: a patch would change nothing. */
+async function shareSuspension({ client, namespace }: Context, name: string): Promise<void> {
+  const { apiVersion, kind } = stacks;
+  const body = { apiVersion, kind, metadata: { name, namespace }, spec: { suspend: true } };
+  await client.apply(stacks, body, { fieldManager });
+}
+
 export const resume: Command = {
   name: "resume",
   summary: "Resume a suspended Stack",
@@ -37,8 +48,10 @@ export const resume: Command = {
   args: [stackArgument],
   async run(context, input) {
     const name = argument(input);
-    const { spec } = await findNamed(context, stacks, name);
-    if (spec.suspend) await patchStack(context, name, { spec: { suspend: false } });
+    const { spec, metadata } = await findNamed(context, stacks, name);
+    const isShellOpen = metadata.annotations?.[openShellAnnotation] !== undefined;
+    const ended = isShellOpen && { metadata: { annotations: { [openShellAnnotation]: null } } };
+    if (spec.suspend || isShellOpen) await patchStack(context, name, { spec: { suspend: false }, ...ended });
     return actionReport(context, {
       action: "resume",
       name,

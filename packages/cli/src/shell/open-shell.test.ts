@@ -1,10 +1,11 @@
-import { workspaceKind, type Workspace } from "@pko/api";
+import { workspaceKind, type Stack, type Workspace } from "@pko/api";
 import { describe, expect, test } from "bun:test";
 
 import { render } from "../output/render.ts";
 import { expectGolden } from "../testing/golden.ts";
-import { aStack, condition, notReady, ready } from "../testing/objects.ts";
-import { isPreparedOrFailed, isSuspended, requestIn, warningBlocks } from "./open-shell.ts";
+import { aStack, condition, notReady, now, ready } from "../testing/objects.ts";
+import type { Context } from "../context.ts";
+import { isPreparedOrFailed, isSuspended, requestIn, warningBlocks, withSuspended } from "./open-shell.ts";
 
 const input = (options: Record<string, string | boolean>) => ({ args: ["orders"], options });
 
@@ -63,4 +64,22 @@ describe("a workspace can be used", () => {
   ])("%s", (_, each, expected) => {
     expect(isPreparedOrFailed(each)).toBe(expected);
   });
+});
+
+test("the Stack is resumed if the event cannot be created", async () => {
+  let stack = aStack("orders");
+  const client = {
+    get: async () => await Promise.resolve(stack),
+    create: async () => await Promise.reject(new Error("etcd has no leader")),
+    patch: async (_: unknown, __: unknown, { patch }: { patch: { body: Pick<Stack, "metadata" | "spec"> } }) => {
+      const { spec, metadata } = patch.body;
+      stack = { ...stack, metadata: { ...stack.metadata, ...metadata }, spec: { ...stack.spec, ...spec } };
+      return await Promise.resolve(stack);
+    },
+  };
+  const io = { now: () => now, err: () => undefined };
+  const context = { client, io, namespace: "shop" } as unknown as Context;
+  const run = async (): Promise<number> => await Promise.resolve(0);
+  expect(await withSuspended(context, { stack, user: "alice", run }).catch(String)).toContain("etcd has no leader");
+  expect(stack.spec.suspend as unknown).toBeNull();
 });

@@ -3,7 +3,6 @@ import {
   parseDuration,
   podNameOf,
   pulumiContainer,
-  shellAnnotation,
   updateKind,
   wakeUntilAnnotation,
   workspaceNameOf,
@@ -15,7 +14,7 @@ import { builtin, isForbidden, isNotFound, timestamp, type ApiObject } from "@pk
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { argument, textOption, type Input, type Report } from "../command.ts";
-import { actionReport, patchStack } from "../commands/action.ts";
+import { actionReport } from "../commands/action.ts";
 import { userName } from "../commands/approve.ts";
 import { updatesOf } from "../commands/history.ts";
 import { assertNothingRuns } from "../commands/unlock.ts";
@@ -27,6 +26,7 @@ import { blank, heading, list, text, toned, type Block } from "../output/blocks.
 import { render } from "../output/render.ts";
 import { conditionOf, decidingCondition } from "../stacks/summary.ts";
 import { timeoutIn, waitForObject, waitForStack } from "../stacks/wait.ts";
+import { assertNoOpenShell, restoreStack, suspendStack } from "./suspension.ts";
 import { attachTerminal } from "./terminal.ts";
 
 const longestMs = 8 * 3_600_000;
@@ -47,16 +47,18 @@ export async function openShell(context: Context, input: Input): Promise<Report>
     throw new CliError("A shell needs a terminal.", { exitCode: exitCodes.usage });
   const stack = await findNamed(context, stacks, request.name);
   await findNamed(context, workspaces, workspaceNameOf(request.name));
+  assertNoOpenShell(stack);
   assertNothingRuns(stack, await updatesOf(context, request.name));
   show(context, warningBlocks(stack, request));
   await confirm(io, input, `Open a shell in the workspace of Stack ${request.name}?`);
   const user = await userName(context);
-  const exitCode = await withSuspended(context, { stack, user, request }, async () => await runShell(context, request));
+  const run = async (): Promise<number> => await runShell(context, request);
+  const { exitCode, suspended } = await withSuspended(context, { stack, user, run });
   return actionReport(context, {
     action: "shell",
     name: request.name,
-    message: closedText(stack, request),
-    details: { user, exitCode, refreshed: request.refreshes, suspended: stack.spec.suspend === true },
+    message: closedText(request, suspended),
+    details: { user, exitCode, refreshed: request.refreshes, suspended },
   });
 }
 
@@ -87,33 +89,39 @@ export function warningBlocks({ spec, metadata }: Stack, { refreshes }: Pick<Req
   ];
 }
 
-const closedText = ({ spec }: Stack, { name, refreshes }: Request): string =>
-  `The shell is closed. ${refreshes ? "The state is refreshed. " : ""}Stack ${name} ${spec.suspend ? "stays suspended" : "is resumed"}.`;
+const closedText = ({ name, refreshes }: Request, isSuspended: boolean): string =>
+  `The shell is closed. ${refreshes ? "The state is refreshed. " : ""}Stack ${name} ${isSuspended ? "stays suspended" : "is resumed"}.`;
 
 interface Opening {
   readonly stack: Stack;
   readonly user: string;
-  readonly request: Request;
+  readonly run: () => Promise<number>;
 }
 
-/** Whatever happens, the Stack is as suspended afterwards as it was before. */
-async function withSuspended(context: Context, opening: Opening, run: () => Promise<number>): Promise<number> {
-  const { stack, request } = opening;
-  await suspendAndRecord(context, opening);
+interface Closed {
+  readonly exitCode: number;
+  readonly suspended: boolean;
+}
+
+/** Whatever happens, the Stack is as suspended afterwards as it was before, unless somebody else has changed it. */
+export async function withSuspended(context: Context, { stack, user, run }: Opening): Promise<Closed> {
+  const name = stack.metadata.name ?? "";
+  const suspension = await suspendStack(context, name, user);
+  let [exitCode, suspended] = [0, true];
   try {
-    return await run();
+    const at = timestamp(context.io.now());
+    await recordEvent(context, stack, {
+      reason: "ShellOpened",
+      message: `${user} opened a shell in the workspace`,
+      at,
+    });
+    exitCode = await run();
   } finally {
     // First, because the user may not be allowed to patch the Workspace.
-    if (!stack.spec.suspend) await patchStack(context, request.name, { spec: { suspend: false } });
-    await wakeWorkspace(context, request.name, undefined);
+    suspended = await restoreStack(context, suspension);
+    await wakeWorkspace(context, name, undefined);
   }
-}
-
-async function suspendAndRecord(context: Context, { stack, user, request: { name } }: Opening): Promise<void> {
-  const at = timestamp(context.io.now());
-  const annotations = { [shellAnnotation]: `${at} ${user}` };
-  await patchStack(context, name, { metadata: { annotations }, spec: { suspend: true } });
-  await recordEvent(context, stack, { reason: "ShellOpened", message: `${user} opened a shell in the workspace`, at });
+  return { exitCode, suspended };
 }
 
 interface Note {
