@@ -15,6 +15,7 @@ import { compareRuns, comparisonBlocks } from "../runs/compare.ts";
 import { diffBlocks, itemOf } from "../runs/diff-report.ts";
 import { mergeHistory } from "../runs/record-summary.ts";
 import { describeRun, showReport } from "../runs/show-report.ts";
+import { decodeRecords } from "../runs/records.ts";
 import { searchRecords, traceBlocks } from "../runs/trace-report.ts";
 import { describeTree, treeBlocks } from "../runs/tree-report.ts";
 import { aRecord, orderContent, orderEvents, urns } from "../testing/runs.ts";
@@ -168,11 +169,9 @@ const compared = documentOf("Comparison", {
 const traced = documentOf("Trace", {
   query: "deployment/app",
   owners: [],
-  matches: await searchRecords([orderRecord, await aRecord(older)], {
-    kind: "object",
-    type: "Deployment",
-    id: "shop/app",
-  }),
+  matches: searchRecords(await decodeRecords([orderRecord, await aRecord(older)]), [
+    { kind: "object", type: "Deployment", id: "shop/app" },
+  ]),
 });
 
 const screens: Readonly<Record<string, readonly Block[]>> = {

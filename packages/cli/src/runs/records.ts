@@ -35,13 +35,48 @@ export async function contentOf({ record }: UpdateRecord): Promise<RecordContent
   return await decodeContent(record.content);
 }
 
-/** The newest record whose content lists the stack's resources. */
-export async function latestResources(
-  records: readonly UpdateRecord[],
-): Promise<{ readonly record: UpdateRecord; readonly content: RecordContent } | undefined> {
+/** A record with its content, which is costly to decode. */
+export interface ReadRecord {
+  readonly record: UpdateRecord;
+  readonly content: RecordContent;
+}
+
+/** Those that have a content which this version can read, in the same order. */
+export async function decodeRecords(records: readonly UpdateRecord[]): Promise<ReadRecord[]> {
+  const read: ReadRecord[] = [];
   for (const record of records) {
-    const content = record.record.type === "preview" ? undefined : await contentOf(record);
-    if (content && content.resources.length > 0) return { record, content };
+    const content = await contentOf(record);
+    if (content) read.push({ record, content });
+  }
+  return read;
+}
+
+/** Whether the run changed nothing: its resources and operations are only planned. */
+export const isPreview = ({ record }: UpdateRecord): boolean =>
+  record.type === "preview" || record.previewOnly === true;
+
+/** The record of an Update that its Stack does not own has only the label. */
+export const stackNameIn = ({ metadata, record }: UpdateRecord): string =>
+  record.stackName ?? metadata.labels?.[stackNameLabel] ?? "";
+
+/** Whether a resource that the list does not have does not exist. An empty list is complete after a destroy. */
+export const isComplete = ({ partialResources, omitted }: RecordContent): boolean =>
+  partialResources !== true && omitted.resources === 0;
+
+export interface LatestResources extends ReadRecord {
+  /** A later Update whose record has no list. */
+  readonly unlisted?: string;
+}
+
+/** The newest record whose content lists the stack's resources. `records` are sorted, the newest first. */
+export async function latestResources(records: readonly UpdateRecord[]): Promise<LatestResources | undefined> {
+  let unlisted: string | undefined;
+  for (const record of records) {
+    const content = isPreview(record) ? undefined : await contentOf(record);
+    if (!content) continue;
+    const isListed = content.resources.length > 0 || isComplete(content);
+    if (isListed) return { record, content, ...(unlisted !== undefined && { unlisted }) };
+    unlisted ??= record.record.updateName;
   }
   return undefined;
 }

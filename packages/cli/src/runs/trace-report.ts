@@ -12,7 +12,7 @@ import { blank, fields, text, toned, type Block, type Field } from "../output/bl
 import { absolute } from "../output/time.ts";
 import { look, seenValue } from "../visibility.ts";
 import { objectKind } from "./object-kinds.ts";
-import { byEnd, contentOf } from "./records.ts";
+import { byEnd, decodeRecords, isComplete, isPreview, stackNameIn, type ReadRecord } from "./records.ts";
 import { visible } from "./tree-report.ts";
 
 /** What to search for in records. */
@@ -27,12 +27,12 @@ interface Place {
 }
 
 export async function traceReport(context: Context, query: string): Promise<Report> {
-  const records = await readRecords(context);
+  const records = await decodeRecords(await readRecords(context));
   const [kind = "", name] = query.startsWith("urn:") ? [] : query.split("/", 2);
   const known = name === undefined ? undefined : objectKind(kind);
   const found = known
-    ? await traceObject(context, { records, apiVersion: known.apiVersion, kind: known.kind, name: name ?? "" })
-    : { owners: [], matches: await searchRecords(records, wantedFor(query, context)) };
+    ? await traceObject(context, { query, records, apiVersion: known.apiVersion, kind: known.kind, name: name ?? "" })
+    : { owners: [], matches: searchRecords(records, wantedFor(query, context)) };
   const document = documentOf("Trace", { query, ...found });
   const isFound = found.matches.length > 0 || document.belongsTo !== undefined;
   const exitCode = isFound ? exitCodes.success : exitCodes.notFound;
@@ -46,15 +46,17 @@ async function readRecords({ client, namespace, allNamespaces }: Context): Promi
 }
 
 /** A kind that this program does not know, or an ID with slashes: both are searched. */
-export function wantedFor(query: string, { namespace }: Place): Wanted {
-  if (query.startsWith("urn:pulumi:")) return { kind: "urn", urn: query };
+export function wantedFor(query: string, { namespace }: Place): Wanted[] {
+  if (query.startsWith("urn:pulumi:")) return [{ kind: "urn", urn: query }];
   const [type = "", name, ...rest] = query.split("/");
-  const isObject = name !== undefined && rest.length === 0 && /^[A-Za-z][\w.-]*$/.test(type) && type !== namespace;
-  return isObject ? { kind: "object", type, id: `${namespace}/${name}` } : { kind: "id", id: query };
+  const isObject = name !== undefined && rest.length === 0 && /^[A-Za-z][\w.-]*$/.test(type);
+  const object = { kind: "object", type, id: `${namespace}/${name ?? ""}` } as const;
+  return [...(isObject ? [object] : []), { kind: "id", id: query }];
 }
 
 interface Subject {
-  readonly records: readonly UpdateRecord[];
+  readonly query: string;
+  readonly records: readonly ReadRecord[];
   readonly apiVersion: string;
   readonly kind: string;
   readonly name: string;
@@ -76,7 +78,8 @@ async function traceObject(context: Context, subject: Subject): Promise<Traced> 
   for (;;) {
     const { namespace } = context;
     const wanted = { kind: "object", type: current.kind, id: `${namespace}/${current.name}` } as const;
-    const matches = await searchRecords(subject.records, wanted);
+    const literal = { kind: "id", id: subject.query } as const;
+    const matches = searchRecords(subject.records, owners.length === 0 ? [wanted, literal] : [wanted]);
     if (matches.length > 0) return { owners, matches };
     const object = await readObject(context, current);
     const belongsTo = object?.metadata.labels?.[stackNameLabel] ?? ownStack(object);
@@ -102,29 +105,42 @@ async function readObject(context: Context, { apiVersion, kind, name }: Subject)
   return seenValue(await look(`${kind} ${name}`, client.get(resource<KubeObject>(served), ref)));
 }
 
-/** One match for each resource: from the latest record that lists it. `records` are sorted, the newest first. */
-export async function searchRecords(records: readonly UpdateRecord[], wanted: Wanted): Promise<TraceMatch[]> {
+/**
+ * One match for each resource: from the latest run that lists it, with the latest one that created or replaced it. `records`
+ * are sorted, the newest first. Previews only plan.
+ */
+export function searchRecords(records: readonly ReadRecord[], wanted: readonly Wanted[]): TraceMatch[] {
   const matches = new Map<string, TraceMatch>();
-  const latest = new Map<string, string>();
-  for (const record of records) {
-    const content = await contentOf(record);
-    if (!content || content.resources.length === 0) continue;
-    const stack = `${record.metadata.namespace ?? ""}/${record.record.stackName ?? ""}`;
-    if (!latest.has(stack)) latest.set(stack, record.record.updateName);
-    const exists = latest.get(stack) === record.record.updateName;
-    for (const found of content.resources.filter((each) => isWanted(each, wanted))) {
+  // Stacks with a later list, and resources that were deleted later.
+  const [listed, deleted] = [new Set<string>(), new Set<string>()];
+  for (const { record, content } of records.filter((each) => !isPreview(each.record))) {
+    const stack = `${record.metadata.namespace ?? ""}/${stackNameIn(record)}`;
+    for (const urn of finishedUrns(content, /^delete$/)) deleted.add(`${stack} ${urn}`);
+    for (const found of content.resources.filter((each) => wanted.some((one) => isWanted(each, one)))) {
       const key = `${stack} ${found.urn}`;
-      const known = matches.get(key) ?? matchOf(record, found, exists);
-      matches.set(key, creates(content, found.urn) ? { ...known, ...creation(record) } : known);
+      const exists = !listed.has(stack) && !deleted.has(key);
+      if (!matches.has(key)) matches.set(key, matchOf(record, found, exists));
     }
+    for (const urn of finishedUrns(content, creations)) {
+      const known = matches.get(`${stack} ${urn}`);
+      if (known && known.createdBy === undefined) matches.set(`${stack} ${urn}`, createdIn(known, record));
+    }
+    if (isComplete(content)) listed.add(stack);
   }
   return [...matches.values()];
 }
 
+const creations = /^(create|create-replacement|replace|import|import-replacement)$/;
+
+const finishedUrns = ({ events }: RecordContent, op: RegExp): string[] =>
+  events.flatMap(({ event }) =>
+    event.kind === "resource" && event.phase === "finished" && op.test(event.op) ? [event.urn] : [],
+  );
+
 const matchOf = (record: UpdateRecord, { urn, id }: RecordedResource, exists: boolean): TraceMatch =>
   defined({
     namespace: record.metadata.namespace ?? "",
-    stack: record.record.stackName ?? "",
+    stack: stackNameIn(record),
     pulumiStack: record.record.pulumiStack,
     urn,
     id,
@@ -134,16 +150,10 @@ const matchOf = (record: UpdateRecord, { urn, id }: RecordedResource, exists: bo
     time: record.record.endTime,
   });
 
-const creation = ({ record }: UpdateRecord) => defined({ createdBy: record.updateName, revision: record.revision });
-
-const creates = ({ events }: RecordContent, urn: string): boolean =>
-  events.some(
-    ({ event }) =>
-      event.kind === "resource" &&
-      event.urn === urn &&
-      event.phase === "finished" &&
-      /^(create|create-replacement|import)$/.test(event.op),
-  );
+/** The revision is that of the creation, or unknown. */
+function createdIn({ revision: _, ...match }: TraceMatch, { record }: UpdateRecord): TraceMatch {
+  return { ...match, ...defined({ createdBy: record.updateName, revision: record.revision }) };
+}
 
 function isWanted({ urn, id }: RecordedResource, wanted: Wanted): boolean {
   switch (wanted.kind) {
@@ -169,7 +179,8 @@ export function traceBlocks({ query, owners, matches, belongsTo }: Trace, now: n
     return [...path, text(`The operator created it for the workspace of Stack ${belongsTo}.`)];
   }
   if (matches.length === 0) {
-    const hint = "It may be older than the records, in another namespace (-n or -A), or not created by a Stack.";
+    const hint =
+      "It may be older than the records, or not created by a Stack. Its Stack may be in another namespace: -A searches all. An object in another namespace than yours needs -n, which -A can be added to.";
     return [...path, text(toned("warning", `No record contains ${query}.`)), text(hint)];
   }
   return [...path, ...matches.flatMap((match, at) => [...(at > 0 ? [blank] : []), matchBlock(match, now)])];
