@@ -27,6 +27,7 @@ export async function runCli(args: readonly string[], io: Io): Promise<number> {
 async function runCommand(command: Command, input: Input, io: Io): Promise<number> {
   const options = globalOptionsIn(input);
   const format = formatFor(command, options.output);
+  assertNamespaces(command, options);
   const { runLocally, isLocal } = command;
   const report =
     runLocally && isLocal?.(input)
@@ -38,6 +39,16 @@ async function runCommand(command: Command, input: Input, io: Io): Promise<numbe
 
 /** The parser has checked their types. */
 const globalOptionsIn = ({ options }: Input): GlobalOptions => options;
+
+function assertNamespaces({ name, allNamespaces }: Command, options: GlobalOptions): void {
+  if (!options.allNamespaces) return;
+  if (allNamespaces === undefined) {
+    throw usageError(`${name} does not take --all-namespaces: it is about one namespace.`, "Name it with --namespace.");
+  }
+  if (options.namespace !== undefined && allNamespaces === "alone") {
+    throw usageError("--namespace and --all-namespaces are mutually exclusive.", "Remove one of them.");
+  }
+}
 
 function formatFor({ name, formats = [] }: Command, given = "text"): string {
   const allowed = [...outputFormats, ...formats];

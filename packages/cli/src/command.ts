@@ -46,6 +46,8 @@ interface Described {
   readonly options?: readonly Option[];
   /** Formats of -o besides text, json and yaml. */
   readonly formats?: readonly string[];
+  /** Whether it takes -A; with "and-namespace", also together with -n. */
+  readonly allNamespaces?: "alone" | "and-namespace";
 }
 
 export const groups = ["See", "Control", "Administer"] as const;

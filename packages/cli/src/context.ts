@@ -14,7 +14,7 @@ import {
   type Resource,
 } from "@pko/kube";
 
-import { CliError, exitCodes, isKindUnknown, notFound, usageError } from "./errors.ts";
+import { CliError, exitCodes, isKindUnknown, notFound } from "./errors.ts";
 import type { Io } from "./io.ts";
 
 export const outputFormats = ["text", "json", "yaml"] as const;
@@ -40,9 +40,6 @@ export interface Context {
 }
 
 export async function openContext(io: Io, options: GlobalOptions): Promise<Context> {
-  if (options.allNamespaces && options.namespace !== undefined) {
-    throw usageError("--namespace and --all-namespaces are mutually exclusive.", "Remove one of them.");
-  }
   const credentials = await userCredentials(io, options);
   return {
     io,

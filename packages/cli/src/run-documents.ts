@@ -156,6 +156,8 @@ export const ResourceTree = document("ResourceTree", "The output of tree.", {
   time: text("The time when that Update ended."),
   resources: Type.Array(TreeResource),
   omitted: Type.Integer({ description: "Resources that did not fit into the record." }),
+  partial: Type.Boolean({ description: "Whether there may be more resources: the Update did not visit all of them." }),
+  unlisted: optionalText("A later Update, whose record does not list the resources."),
 });
 export type ResourceTree = Static<typeof ResourceTree>;
 
@@ -166,7 +168,9 @@ const TraceMatch = part(
     pulumiStack: text("The Pulumi stack."),
     urn: text("The URN of the resource."),
     id: optionalText("The ID that the provider gave the resource."),
-    exists: Type.Boolean({ description: "Whether the resource is in the latest record of the Stack." }),
+    exists: Type.Boolean({
+      description: "Whether no later run deleted the resource, and no later complete list lacks it.",
+    }),
     createdBy: optionalText("The Update that created it, if its record is kept."),
     revision: optionalText("The revision of that Update, or else of the latest one with the resource."),
     update: text("The latest Update whose record lists the resource."),

@@ -10,6 +10,7 @@ import { stacks, updates } from "../api/install.ts";
 import {
   ago,
   CliStage,
+  cliWith,
   condition,
   parseDocument,
   ready,
@@ -131,6 +132,34 @@ describe("records of runs whose Updates are gone", () => {
     await patchPod(stage, { ownerReferences: [owner] });
     const document = parseDocument((await stage.cli(["trace", "po/web-workspace-0", "-o", "json"])).out);
     expect(document).toMatchObject({ owners: ["deployment/app"], matches: [{ stack: "web", urn: urns.app }] });
+  });
+
+  test("trace finds an object outside of the namespace of its Stack", async () => {
+    await using stage = await withRecords();
+    const everywhere = async (query: string, ...options: readonly string[]) => {
+      const { out } = await cliWith(stage.server.kubeconfig)(["trace", query, "-A", "-o", "json", ...options]);
+      const matches = parseDocument(out)["matches"] as readonly { readonly namespace: string; readonly urn: string }[];
+      return matches.filter(({ namespace }) => namespace === stage.namespace).map(({ urn }) => urn);
+    };
+    expect(await everywhere("deployment/app", "-n", "shop")).toEqual([urns.app]);
+    expect(await everywhere("shop/app")).toEqual([urns.app]);
+    expect(await everywhere("deployment/app", "-n", "elsewhere")).toEqual([]);
+  });
+
+  test("diff takes all namespaces, and history does not", async () => {
+    await using stage = await withRecords();
+    await stage.record("web-dddddddddddd", "web", { type: "preview", result: "succeeded" });
+    const cli = cliWith(stage.server.kubeconfig);
+    const { items } = parseDocument((await cli(["diff", "-A", "-o", "json"])).out) as { items?: unknown };
+    expect(items).toContainEqual(expect.objectContaining({ namespace: stage.namespace, update: "web-dddddddddddd" }));
+    for (const args of [
+      ["history", "web"],
+      ["diff", "web"],
+    ]) {
+      const { code, err } = await cli([...args, "-A"]);
+      expect(code).toBe(2);
+      expect(err).toContain("--all-namespaces");
+    }
   });
 
   test("trace knows objects of the operator", async () => {

@@ -15,6 +15,7 @@ export const check: Command = {
   details:
     "Exits with 1 if a check fails. With --migrate, lists every Stack that would behave differently from the Go operator. Use -A for all namespaces.",
   group: "Administer",
+  allNamespaces: "alone",
   options: [{ flags: "--migrate", description: "List what differs from the Go operator, by Stack." }],
   async run(context, input) {
     const [checks, found] = await Promise.all([clusterChecks(context), look("the Stacks", listStacks(context))]);

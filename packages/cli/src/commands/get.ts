@@ -13,6 +13,7 @@ export const get: Command = {
   name: "get",
   summary: "Show all Stacks, those that fail first, or one Stack in detail",
   group: "See",
+  allNamespaces: "alone",
   args: [{ name: "stack", description: "The name of a Stack.", required: false, completion: "stack" }],
   async run(context, input) {
     const name = argument(input);

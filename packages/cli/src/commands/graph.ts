@@ -13,6 +13,7 @@ export const graph: Command = {
   details:
     "Prints Mermaid, which GitHub and many other tools show. With -o dot, prints Graphviz, and with -o svg, a picture.",
   group: "See",
+  allNamespaces: "alone",
   formats: ["mermaid", "dot", "svg"],
   async run({ client, namespace, allNamespaces }) {
     const { items } = await client.list(stacks, { ...(!allNamespaces && { namespace }) });

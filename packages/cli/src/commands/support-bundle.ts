@@ -20,6 +20,7 @@ export const supportBundle: Command = {
   details:
     "Contains Stacks, Workspaces, Updates, workspace pods, events, the ends of logs, and the results of check. Secrets, ConfigMaps and Programs are not read; configuration, outputs and values of variables are removed. Read the file before you share it.",
   group: "Administer",
+  allNamespaces: "alone",
   options: [{ flags: "--file <path>", description: "The file to write. By default pulumi-support-TIME.tar.gz." }],
   async run(context, input) {
     const now = timestamp(context.io.now()).replaceAll(":", "");

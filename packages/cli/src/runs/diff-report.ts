@@ -1,5 +1,5 @@
 /** What a preview or a plan would change, what a run changed, or how two runs differ. */
-import type { ApprovalRequest, Stack, UpdateRecord } from "@pko/api";
+import { stackNameLabel, type ApprovalRequest, type Stack, type UpdateRecord } from "@pko/api";
 import { builtin, defined } from "@pko/kube";
 
 import type { Report } from "../command.ts";
@@ -9,9 +9,9 @@ import { notFound, permissionText } from "../errors.ts";
 import { stacks } from "../kinds.ts";
 import { blank, heading, text, toned, type Block } from "../output/blocks.ts";
 import { relative } from "../output/time.ts";
-import { hiddenIn, look, seenValue, type Hidden } from "../visibility.ts";
+import { hiddenIn, look, seenValue, type Hidden, type Seen } from "../visibility.ts";
 import { compareRuns, comparisonBlocks, type ComparedRun } from "./compare.ts";
-import { contentOf, findRecord, recordsOf } from "./records.ts";
+import { allRecords, contentOf, findRecord, isPreview, recordsOf } from "./records.ts";
 import { omittedBlocks, resourceBlocks } from "./resource-blocks.ts";
 import { isChange, RunLog, withoutStart } from "./run-log.ts";
 import { describeRun, findRun, type FoundRun } from "./show-report.ts";
@@ -26,9 +26,16 @@ export async function diffReport(context: Context, name: string | undefined): Pr
 }
 
 async function allStacks(context: Context): Promise<DiffItem[]> {
-  const { items } = await context.client.list(stacks, { namespace: context.namespace });
-  const found = await Promise.all(items.map(async (stack) => await upcomingChanges(context, stack)));
-  return found.flatMap((item) => item ?? []);
+  const { client, namespace, allNamespaces } = context;
+  const within = allNamespaces ? {} : { namespace };
+  const [{ items }, records] = await Promise.all([client.list(stacks, within), allRecords(context)]);
+  const found: DiffItem[] = [];
+  for (const stack of items) {
+    const own = { ...context, namespace: stack.metadata.namespace ?? "" };
+    const item = await upcomingChanges(own, stack, recordsIn(records, stack));
+    if (item) found.push(item);
+  }
+  return found;
 }
 
 /** Of a Stack, or of an Update. */
@@ -36,26 +43,42 @@ async function diffOf(context: Context, name: string): Promise<DiffItem> {
   const { client, namespace } = context;
   const stack = await client.find(stacks, { namespace, name });
   if (!stack) return await runItem(context, name);
-  const item = await upcomingChanges(context, stack);
+  const item = await upcomingChanges(context, stack, await recordsOf(context, name));
   if (item) return item;
   throw notFound(
-    `Stack ${name} has no pending plan, and no preview of it is kept.`,
+    `Stack ${name} has no pending plan, and no preview since its last successful update is kept.`,
     `To make one: kubectl pulumi preview ${name} -n ${namespace}`,
   );
 }
 
-/** Undefined if nothing is pending and no preview is kept. */
-async function upcomingChanges(context: Context, stack: Stack): Promise<DiffItem | undefined> {
+type Records = Seen<readonly UpdateRecord[]>;
+
+function recordsIn(records: Records, { metadata: { name = "", namespace } }: Stack): Records {
+  if (records.kind !== "seen") return records;
+  const isOwn = (record: UpdateRecord): boolean =>
+    record.metadata.namespace === namespace && record.metadata.labels?.[stackNameLabel] === name;
+  return { kind: "seen", value: records.value.filter(isOwn) };
+}
+
+/** `records` are those of the Stack. Undefined if nothing is pending and no preview is kept. */
+async function upcomingChanges(context: Context, stack: Stack, records: Records): Promise<DiffItem | undefined> {
   const name = stack.metadata.name ?? "";
   const request = stack.status?.approval;
   if (request?.state === "Pending") return await pendingPlan(context, name, request);
-  const records = await recordsOf(context, name);
-  const preview = seenValue(records)?.find(({ record }) => record.type === "preview" && record.result === "succeeded");
+  const preview = latestPreview(seenValue(records) ?? []);
   if (preview) return { ...(await itemOf(name, preview)), what: "preview" };
   const last = lastPreview(context.namespace, stack);
   // A preview may be kept in a record that the user may not read.
   if (!last) visible(records);
   return last;
+}
+
+/** What an older preview showed was applied, or is outdated. `records` are sorted, the newest first. */
+export function latestPreview(records: readonly UpdateRecord[]): UpdateRecord | undefined {
+  const latest = records.find(
+    (each) => each.record.result === "succeeded" && (each.record.type === "preview" || !isPreview(each)),
+  );
+  return latest?.record.type === "preview" ? latest : undefined;
 }
 
 async function pendingPlan(context: Context, name: string, request: ApprovalRequest): Promise<DiffItem> {
@@ -108,7 +131,8 @@ async function runItem(context: Context, name: string): Promise<DiffItem> {
 }
 
 export function diffBlocks(items: readonly DiffItem[], now: number): Block[] {
-  if (items.length === 0) return [text("No Stack has a pending plan, and no preview is kept.")];
+  if (items.length === 0)
+    return [text("No Stack has a pending plan, and no preview since its last successful update is kept.")];
   return items.flatMap((item, at) => [...(at === 0 ? [] : [blank]), ...itemBlocks(item, now)]);
 }
 

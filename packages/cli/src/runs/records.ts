@@ -7,13 +7,23 @@ import { updateRecords } from "../kinds.ts";
 import { look, type Seen } from "../visibility.ts";
 
 /** The newest first. Absent if the cluster has no UpdateRecords yet, or no Stack of this name has any. */
-export async function recordsOf(
+export const recordsOf = async (
   { client, namespace }: Pick<Context, "client" | "namespace">,
   stackName: string,
-): Promise<Seen<readonly UpdateRecord[]>> {
-  const labelSelector = `${stackNameLabel}=${stackName}`;
-  const seen = await look("the records of past updates", client.list(updateRecords, { namespace, labelSelector }));
-  return seen.kind === "seen" ? { kind: "seen", value: seen.value.items.toSorted(byEnd) } : seen;
+): Promise<Seen<readonly UpdateRecord[]>> =>
+  await sorted(client.list(updateRecords, { namespace, labelSelector: `${stackNameLabel}=${stackName}` }));
+
+/** Of the namespace, or of all; the newest first. */
+export const allRecords = async ({
+  client,
+  namespace,
+  allNamespaces,
+}: Pick<Context, "client" | "namespace" | "allNamespaces">): Promise<Seen<readonly UpdateRecord[]>> =>
+  await sorted(client.list(updateRecords, allNamespaces ? {} : { namespace }));
+
+async function sorted(list: Promise<{ readonly items: readonly UpdateRecord[] }>) {
+  const seen = await look("the records of past updates", list);
+  return seen.kind === "seen" ? { kind: "seen" as const, value: seen.value.items.toSorted(byEnd) } : seen;
 }
 
 /** A record has the name of its Update. */

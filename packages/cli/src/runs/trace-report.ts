@@ -7,12 +7,11 @@ import type { Report } from "../command.ts";
 import type { Context } from "../context.ts";
 import { documentOf, type Trace, type TraceMatch } from "../documents.ts";
 import { exitCodes } from "../errors.ts";
-import { updateRecords } from "../kinds.ts";
 import { blank, fields, text, toned, type Block, type Field } from "../output/blocks.ts";
 import { absolute } from "../output/time.ts";
 import { look, seenValue } from "../visibility.ts";
 import { objectKind } from "./object-kinds.ts";
-import { byEnd, decodeRecords, isComplete, isPreview, stackNameIn, type ReadRecord } from "./records.ts";
+import { allRecords, decodeRecords, isComplete, isPreview, stackNameIn, type ReadRecord } from "./records.ts";
 import { visible } from "./tree-report.ts";
 
 /** What to search for in records. */
@@ -27,7 +26,7 @@ interface Place {
 }
 
 export async function traceReport(context: Context, query: string): Promise<Report> {
-  const records = await decodeRecords(await readRecords(context));
+  const records = await decodeRecords(visible(await allRecords(context)));
   const [kind = "", name] = query.startsWith("urn:") ? [] : query.split("/", 2);
   const known = name === undefined ? undefined : objectKind(kind);
   const found = known
@@ -37,12 +36,6 @@ export async function traceReport(context: Context, query: string): Promise<Repo
   const isFound = found.matches.length > 0 || document.belongsTo !== undefined;
   const exitCode = isFound ? exitCodes.success : exitCodes.notFound;
   return { document, blocks: traceBlocks(document, context.io.now()), exitCode };
-}
-
-async function readRecords({ client, namespace, allNamespaces }: Context): Promise<readonly UpdateRecord[]> {
-  const list = client.list(updateRecords, { ...(!allNamespaces && { namespace }) });
-  const seen = await look("the records of past updates", list);
-  return visible(seen.kind === "seen" ? { kind: "seen", value: seen.value.items.toSorted(byEnd) } : seen);
 }
 
 /** A kind that this program does not know, or an ID with slashes: both are searched. */

@@ -1,6 +1,5 @@
 /** The resources of a Stack after its latest recorded run, by parent. */
-import type { UpdateRecord } from "@pko/api";
-import { urnName, urnType, type RecordContent, type RecordedResource } from "@pko/records";
+import { urnName, urnType, type RecordedResource } from "@pko/records";
 
 import type { Report } from "../command.ts";
 import { findNamed, type Context } from "../context.ts";
@@ -10,7 +9,7 @@ import { stacks } from "../kinds.ts";
 import { blank, heading, text, toned, verbatim, type Block } from "../output/blocks.ts";
 import { relative } from "../output/time.ts";
 import { hiddenText, type Seen } from "../visibility.ts";
-import { latestResources, recordsOf } from "./records.ts";
+import { latestResources, recordsOf, type LatestResources } from "./records.ts";
 
 export async function treeReport(context: Context, name: string): Promise<Report> {
   const records = visible(await recordsOf(context, name));
@@ -33,18 +32,16 @@ export function visible<T>(seen: Seen<readonly T[]>): readonly T[] {
   });
 }
 
-interface Latest {
-  readonly record: UpdateRecord;
-  readonly content: RecordContent;
-}
-
-export function describeTree(of: { namespace: string; name: string }, { record, content }: Latest): ResourceTree {
+export function describeTree(of: { namespace: string; name: string }, latest: LatestResources): ResourceTree {
+  const { record, content, unlisted } = latest;
   return documentOf("ResourceTree", {
     ...of,
     update: record.record.updateName,
     time: record.record.endTime,
     resources: content.resources.map(describeResource),
     omitted: content.omitted.resources,
+    partial: content.partialResources === true,
+    ...(unlisted !== undefined && { unlisted }),
   });
 }
 
@@ -54,13 +51,25 @@ const describeResource = (resource: RecordedResource): TreeResource => ({
   ...resource,
 });
 
-export function treeBlocks({ name, update, time, resources, omitted }: ResourceTree, now: number): Block[] {
-  const count = resources.length === 1 ? "1 resource" : `${resources.length} resources`;
+export function treeBlocks(tree: ResourceTree, now: number): Block[] {
+  const { name, update, time, resources } = tree;
+  const count =
+    resources.length === 0 ? "no resources" : resources.length === 1 ? "1 resource" : `${resources.length} resources`;
   return [
     heading(`Stack ${name}: ${count} after Update ${update} (${relative(time, now)})`),
-    blank,
-    verbatim(treeLines(resources).join("\n")),
-    ...(omitted > 0 ? [blank, text(toned("warning", `${omitted} more resources did not fit into the record.`))] : []),
+    ...(resources.length > 0 ? [blank, verbatim(treeLines(resources).join("\n"))] : []),
+    ...treeNotes(tree).flatMap((note) => [blank, text(toned("warning", note))]),
+  ];
+}
+
+/** Why there may be other resources. */
+function treeNotes({ omitted, partial, unlisted, update }: ResourceTree): string[] {
+  return [
+    ...(omitted > 0 ? [`${omitted} more resources did not fit into the record.`] : []),
+    ...(partial ? [`There may be more resources: Update ${update} did not visit all of them.`] : []),
+    ...(unlisted === undefined
+      ? []
+      : [`The list may be outdated: the record of the later Update ${unlisted} has none.`]),
   ];
 }
 
