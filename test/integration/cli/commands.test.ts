@@ -200,7 +200,7 @@ describe("approve and reject", () => {
     await stage.stack("web", {}, ready());
     expect((await stage.cli(["approve", "decided", "--yes"])).err).toContain("already approved");
     expect((await stage.cli(["approve", "expired", "--yes"])).err).toContain("expired");
-    expect((await stage.cli(["approve", "web", "--yes"])).err).toContain("waits for no approval");
+    expect((await stage.cli(["approve", "web", "--yes"])).err).toContain("is not waiting for an approval");
   });
 });
 

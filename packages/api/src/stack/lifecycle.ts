@@ -27,7 +27,9 @@ export const lifecycleFields = {
     ),
   ),
   retryMaxBackoffDurationSeconds: optional(
-    int64("The maximum backoff in seconds before a failed update is retried. Defaults to 86400, also if 0."),
+    int64(
+      "The maximum backoff in seconds before a failed update is retried. Defaults to 86400; 0 also means the default.",
+    ),
   ),
   retryOnUpdateConflict: optional(flag("Whether to retry soon if another update of the same Pulumi stack is running.")),
   useLocalStackOnly: optional(

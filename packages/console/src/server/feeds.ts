@@ -43,7 +43,7 @@ const retryPolicy = { baseMs: 500, factor: 2, capMs: 15_000, jitter: 0.3 };
 const watchSeconds = 300;
 
 /** A watch that ends earlier is repeated with backoff: the server might end each one immediately. */
-const soundWatchMs = 10_000;
+const healthyWatchMs = 10_000;
 
 /** Never throws. Ends with the signal, or when a retry makes no sense. */
 export async function runFeed(context: FeedContext, subscription: Subscription): Promise<void> {
@@ -94,7 +94,7 @@ function watchSource(context: FeedContext, subscription: WatchSubscription): Sou
       since = undefined;
     }
     hasFailed = false;
-    return context.clock.monotonic() - startedAt > soundWatchMs ? "progress" : "idle";
+    return context.clock.monotonic() - startedAt > healthyWatchMs ? "progress" : "idle";
   };
 }
 

@@ -260,8 +260,8 @@ class PreparedPod {
     this.#state = state;
     this.#hasResponded ||= state.state !== "unreachable";
     // A message that changes between attempts is not reported.
-    const isNews = before.state !== state.state || state.state === "done" || phaseOf(before) !== phaseOf(state);
-    if (isNews) this.#options.changed(state);
+    const hasChanged = before.state !== state.state || state.state === "done" || phaseOf(before) !== phaseOf(state);
+    if (hasChanged) this.#options.changed(state);
   }
 }
 

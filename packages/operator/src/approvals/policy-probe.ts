@@ -146,11 +146,11 @@ class Probe implements PolicyProbe {
     entry.checkedAt = this.#clock.monotonic();
     const state = await this.#stateNow(namespace, entry, signal);
     if (signal.aborted) return;
-    const isNews = state.kind !== entry.state.kind || policyIn(state) !== policyIn(entry.state);
+    const hasChanged = state.kind !== entry.state.kind || policyIn(state) !== policyIn(entry.state);
     entry.state = state;
     // Unless the last follower has left and another one has come in the meantime.
     if (entry.cancelTimer === timer && entry.followers.size > 0) this.#schedule(namespace, entry);
-    if (!isNews) return;
+    if (!hasChanged) return;
     this.#log.info("the admission policies for approvals were checked", { namespace, state: state.kind });
     for (const { wake } of entry.followers.values()) wake();
   }

@@ -4,7 +4,6 @@
  */
 import { autoEvents, updateKind, type AutoEvent } from "@pko/api";
 import {
-  ApiError,
   controller,
   done,
   isConflict,
@@ -43,7 +42,7 @@ interface RecordsControllerOptions {
 
 const budgetKey = "budget";
 /** In one pass, which has a deadline. */
-const mostAtOnce = 100;
+const maxDeletionsPerPass = 100;
 /** The store has the deletions of the last pass by then. */
 const nextPassMs = 1_000;
 
@@ -69,7 +68,7 @@ export function recordsController(options: RecordsControllerOptions): Controller
       if (total() <= options.maxTotalBytes) return done;
       const stored = records.store.list().flatMap((object) => storedRecord(object) ?? []);
       const excess = excessRecords(stored, options.maxTotalBytes);
-      for (const record of excess.slice(0, mostAtOnce)) {
+      for (const record of excess.slice(0, maxDeletionsPerPass)) {
         if (await deleteRecord(options, record, signal)) deletions.increment({});
       }
       return requeueAfter(nextPassMs);
@@ -87,7 +86,7 @@ function totalOf({ store }: Reflector<KubeObject>): () => number {
 
 /** Whether it was deleted now. */
 async function deleteRecord(
-  { client, events, maxTotalBytes, log }: RecordsControllerOptions,
+  { client, events, maxTotalBytes }: RecordsControllerOptions,
   record: StoredRecord,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -95,10 +94,9 @@ async function deleteRecord(
   try {
     await client.delete(updateRecords, { namespace, name }, { uid, signal });
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    if (!isNotFound(error) && !isConflict(error))
-      log?.warn("a record could not be deleted", { namespace, name, error });
-    return false;
+    // Anything else, such as a denial, is retried with backoff.
+    if (isNotFound(error) || isConflict(error)) return false;
+    throw error;
   }
   const reason: AutoEvent = "RecordDeleted";
   const { apiVersion, kind } = updateKind;

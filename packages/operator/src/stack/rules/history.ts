@@ -4,10 +4,10 @@ import { unchanged, type StackPlan } from "../steps.ts";
 import type { StackView } from "../view.ts";
 
 /** Each deletion requeues the Stack, so that the next pass deletes more. */
-const mostAtOnce = 20;
+const maxDeletionsPerPass = 20;
 
 export function historyExceeded(view: StackView): StackPlan | undefined {
   const excess = view.isHistoryTrimmed ? [] : excessUpdates(view);
   if (excess.length === 0) return undefined;
-  return { steps: [{ kind: "deleteUpdates", updates: excess.slice(0, mostAtOnce) }], outcome: unchanged };
+  return { steps: [{ kind: "deleteUpdates", updates: excess.slice(0, maxDeletionsPerPass) }], outcome: unchanged };
 }

@@ -4,6 +4,7 @@ import type { ApiObject } from "@pko/kube";
 import type { ContainerStatus, Pod } from "kubernetes-types/core/v1";
 
 import type { AgentPod, Preparations } from "../../agents/agents.ts";
+import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { overduePod } from "../../shared/pods/lost-node.ts";
 import { explainPod, isUnschedulable } from "./explain-pod.ts";
 import type { PodFacts } from "../view.ts";
@@ -63,5 +64,5 @@ function terminatingSince({
   deletionTimestamp = "",
   deletionGracePeriodSeconds = 0,
 }: ApiObject<Pod>["metadata"]): number {
-  return Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000;
+  return (parseTimestamp(deletionTimestamp) ?? 0) - deletionGracePeriodSeconds * 1000;
 }
