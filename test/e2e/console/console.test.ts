@@ -17,7 +17,12 @@ test(
     const credentials = await kubeconfigCredentials([clusterKubeconfig()]);
     const started = await startConsole({ signIn: { mode: "kubeconfig", credentials }, port: 0 });
     // Tests run as root, for which Chromium's sandbox does not work.
-    const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+    const browser = await chromium.launch({
+      executablePath: "/usr/bin/chromium",
+      args: ["--no-sandbox"],
+      // The path of Chromium's socket has at most 107 characters.
+      env: { ...process.env, TMPDIR: "/tmp" },
+    });
     try {
       const page = await browser.newPage();
       await page.goto(started.url);

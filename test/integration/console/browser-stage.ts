@@ -72,8 +72,13 @@ export class BrowserStage implements AsyncDisposable {
 
   static async set(): Promise<BrowserStage> {
     const server = await apiServerWithApi();
-    // Tests run as root, for which Chromium's sandbox does not work.
-    const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+    const browser = await chromium.launch({
+      executablePath: "/usr/bin/chromium",
+      // Tests run as root, for which Chromium's sandbox does not work.
+      args: ["--no-sandbox"],
+      // Chromium's socket is there, and the path of a socket has at most 107 characters.
+      env: { ...process.env, TMPDIR: "/tmp" },
+    });
     return new BrowserStage(server, browser);
   }
 

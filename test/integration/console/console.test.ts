@@ -240,7 +240,6 @@ describe("a page", () => {
     await stage.stack("b");
     await proxy.accept();
     await page.next("object", ({ object }) => nameOf(object) === "b");
-    expect(page.messages.filter(({ type }) => type === "reset")).toHaveLength(1);
     expect(page.names()).toEqual(["a", "b"]);
   });
 

@@ -179,8 +179,9 @@ function drop(content: RecordContent, parts: readonly Part[]): RecordContent {
 const sum = (indexes: ReadonlySet<number>, count: (index: number) => number): number =>
   [...indexes].reduce((total, index) => total + count(index), 0);
 
-function withoutDependencies({ dependencies: _, ...resource }: RecordedResource): RecordedResource {
-  return resource;
+function withoutDependencies(resource: RecordedResource): RecordedResource {
+  const { dependencies: _, ...rest } = resource;
+  return rest;
 }
 
 function changesIn(numbered: NumberedEvent | undefined): readonly PropertyChange[] {

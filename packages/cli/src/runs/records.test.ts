@@ -16,7 +16,7 @@ describe("the tree of a Stack", () => {
   const omitted = { events: 0, resources: 7, values: 0 };
   const some = [{ urn: urns.stack }];
 
-  test.each([
+  const cases: readonly (readonly [string, RecordContent, Partial<UpdateRecordContent>, readonly string[]])[] = [
     ["has no resources after a destroy", emptyContent, {}, ["no resources after Update orders-new"]],
     ["ignores previews", { ...emptyContent }, { type: "preview" }, ["5 resources after Update orders-old"]],
     [
@@ -37,14 +37,17 @@ describe("the tree of a Stack", () => {
       {},
       ["7 more resources did not fit"],
     ],
-  ] as const)("%s", async (_, content, record, expected) => {
-    const newer = await named("orders-new", content as unknown as RecordContent, record);
-    const latest = await latestResources([newer, await named("orders-old", orderContent)]);
-    if (!latest) throw new Error("no record");
-    const blocks = treeBlocks(describeTree({ namespace: "shop", name: "orders" }, latest), now);
-    const text = render(blocks, { width: 200, color: false });
-    for (const part of expected) expect(text).toContain(part);
-  });
+  ];
+  for (const [sentence, content, record, expected] of cases) {
+    test(sentence, async () => {
+      const newer = await named("orders-new", content, record);
+      const latest = await latestResources([newer, await named("orders-old", orderContent)]);
+      if (!latest) throw new Error("no record");
+      const blocks = treeBlocks(describeTree({ namespace: "shop", name: "orders" }, latest), now);
+      const text = render(blocks, { width: 200, color: false });
+      for (const part of expected) expect(text).toContain(part);
+    });
+  }
 });
 
 describe("the latest preview", () => {
