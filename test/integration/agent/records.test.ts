@@ -168,6 +168,7 @@ describe("secrets are in neither the feed nor the record", () => {
         config: stash({ size, token: "${token}", url: "${url}", inner: { "fn::secret": `canary-property-${size}` } }),
         // The program lost the information that these are secret.
         literal: stash({ size, text: `connect with canary-config`, dbPassword: `canary-undeclared-${size}` }),
+        nested: stash({ credentials: { pass: `canary-nested-${size}` }, url: `postgres://shop:canary-url-${size}@db` }),
         variables: stash([{ name: "DB_PASSWORD", value: `canary-variable-${size}` }]),
         long: stash({ size, text: `${"x".repeat(300)}${long}`, lines: `key:\n${lines}\n${size}` }),
         derived: stash("${config.output}"),
@@ -191,7 +192,13 @@ describe("secrets are in neither the feed nor the record", () => {
     for (const run of ["preview", "update"]) expectNoCanary(await traces(web, run));
     const changes = steps(await recordOf(web, "update")).flatMap((step) => step.changes ?? []);
     expect(changes.map(({ path }) => path)).toEqual(
-      expect.arrayContaining(["input.size", "input.dbPassword", "input[0].value"]) as string[],
+      expect.arrayContaining([
+        "input.size",
+        "input.dbPassword",
+        "input.credentials.pass",
+        "input.url",
+        "input[0].value",
+      ]) as string[],
     );
     expect(changes).toContainEqual({
       path: "input.dbPassword",
