@@ -75,6 +75,15 @@ describe("records of runs whose Updates are gone", () => {
     expect(missing.err).toContain("and no record of one");
   });
 
+  test("logs prints what the record has kept", async () => {
+    await using stage = await withRecords();
+    const { out, err, code } = await stage.cli(["logs", newer]);
+    expect(code).toBe(0);
+    expect(err).toContain(`this is what ${newer} has kept`);
+    expect(out).toContain(subnetError);
+    expect((await stage.cli(["logs", "web-cccccccccccc"])).code).toBe(3);
+  });
+
   test("diff of one run, and of two", async () => {
     await using stage = await withRecords();
     expect((await stage.cli(["diff", newer])).out).toContain("replace  aws:rds/instance:Instance main");

@@ -50,6 +50,17 @@ describe("the log of a pod", () => {
     expect(formatter.format(`of another run\n${event}\nOutputs:\n${finished("2")}\n`)).toBe(
       "Outputs:\n[T run finished outcome=succeeded]\n",
     );
+    expect(formatter.isCut).toBe(true);
+  });
+
+  test.each([
+    ["of a Stack that starts in the middle of a run", undefined, `Outputs:\n${finished("1")}\n${log}`, true],
+    ["that is whole", undefined, log, false],
+    ["of one run that is whole, after another one that is not", "2", `Outputs:\n${finished("1")}\n${log}`, false],
+  ])("reports a missing beginning: a log %s", (_, run, text, isCut) => {
+    const formatter = new LogFormatter({ raw: false, ...(run !== undefined && { run }) });
+    formatter.format(`${text}\n`);
+    expect(formatter.isCut).toBe(isCut);
   });
 
   test("pieces that end in the middle of a line", () => {

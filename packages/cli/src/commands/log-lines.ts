@@ -15,6 +15,8 @@ export class LogFormatter {
   #rest = "";
   #isInRun: boolean;
   #isEnded = false;
+  #isCut = false;
+  readonly #begun = new Set<string>();
 
   constructor(options: Options) {
     this.#options = options;
@@ -24,6 +26,11 @@ export class LogFormatter {
   /** Whether the run is finished, so that nothing of it follows. */
   get isEnded(): boolean {
     return this.#isEnded;
+  }
+
+  /** Whether log rotation has removed the beginning of a run. */
+  get isCut(): boolean {
+    return this.#isCut;
   }
 
   /** The text for a piece of the log, which may end in the middle of a line. */
@@ -46,6 +53,7 @@ export class LogFormatter {
     const message = agentMessage(line);
     const isEvent = message?.feed !== undefined;
     this.#enter(message);
+    this.#noticeCut(message);
     const isShown = this.#isInRun && (raw || !isEvent);
     if (this.#isOfRun(message) && message?.message === "run finished") this.#isEnded = true;
     if (!isShown) return "";
@@ -56,6 +64,14 @@ export class LogFormatter {
   #enter(message: AgentMessage | undefined): void {
     const isStart = message?.message === "run started" || message?.feed !== undefined;
     if (isStart && this.#isOfRun(message)) this.#isInRun = true;
+  }
+
+  #noticeCut({ message, feed, seq, run }: AgentMessage = {}): void {
+    if (run === undefined || (this.#options.run !== undefined && this.#options.run !== run)) return;
+    const isFirst = message === "run started" || seq === 1;
+    const isLater = feed !== undefined || message === "run finished";
+    if (isLater && !isFirst && !this.#begun.has(run)) this.#isCut = true;
+    this.#begun.add(run);
   }
 
   #isOfRun(message: AgentMessage | undefined): boolean {
@@ -71,6 +87,8 @@ interface AgentMessage {
   readonly run?: string;
   /** Of an event: the version of its format. */
   readonly feed?: unknown;
+  /** Of an event: its number in the run. */
+  readonly seq?: unknown;
   readonly [field: string]: unknown;
 }
 

@@ -7,7 +7,7 @@ import type { Context } from "../context.ts";
 import { notFound } from "../errors.ts";
 import { stacks, updates } from "../kinds.ts";
 import { printable } from "../output/wrap.ts";
-import { contentOf, findRecord } from "../runs/records.ts";
+import { contentOf, findRecord, stackNameIn } from "../runs/records.ts";
 import { seenValue } from "../visibility.ts";
 import { LogFormatter } from "./log-lines.ts";
 import { updatesOf } from "./history.ts";
@@ -16,7 +16,7 @@ export const logs: Command = {
   name: "logs",
   summary: "Print the log of a Stack's workspace, or of one update",
   details:
-    "If the pod no longer exists, prints what the Update has kept: the beginning and the end of a long output. Messages of the agent are shown in brackets, and events of runs are left out (see watch); --raw prints every line as it is.",
+    "If the pod no longer exists, prints what the Update or its record has kept: the beginning and the end of a long output, or the events of the run. Messages of the agent are shown in brackets, and events of runs are left out (see watch); --raw prints every line as it is.",
   group: "See",
   args: [
     { name: "stack-or-update", description: "The name of a Stack or an Update.", required: true, completion: "stack" },
@@ -34,16 +34,29 @@ export const logs: Command = {
 
 type Target =
   | { readonly kind: "stack"; readonly stack: Stack; readonly workspace: string }
-  | { readonly kind: "update"; readonly update: Update; readonly workspace: string };
+  /** An Update, or only its record. */
+  | { readonly kind: "run"; readonly uid: string; readonly workspace: string; readonly output: LastOutput };
 
-async function findTarget({ client, namespace }: Context, name: string): Promise<Target> {
+async function findTarget(context: Context, name: string): Promise<Target> {
+  const { client, namespace } = context;
   const stack = await client.find(stacks, { namespace, name });
   if (stack) return { kind: "stack", stack, workspace: workspaceNameOf(name) };
   const update = await client.find(updates, { namespace, name });
-  if (update) return { kind: "update", update, workspace: update.spec?.workspaceName ?? "" };
-  const fix = `To list them: kubectl get stacks,updates --namespace ${namespace}`;
-  throw notFound(`There is no Stack and no Update ${name} in namespace ${namespace}.`, fix);
+  if (update) {
+    const { metadata, spec } = update;
+    return { kind: "run", uid: metadata.uid ?? "", workspace: spec?.workspaceName ?? "", output: outputOf(update) };
+  }
+  const record = seenValue(await findRecord(context, name));
+  if (record) {
+    const { updateUid: uid, workspaceName = workspaceNameOf(stackNameIn(record)) } = record.record;
+    return { kind: "run", uid, workspace: workspaceName, output: { name, text: undefined } };
+  }
+  const fix = `To list them: kubectl get stacks,updates,updaterecords --namespace ${namespace}`;
+  throw notFound(`There is no Stack and no Update ${name} in namespace ${namespace}, and no record of one.`, fix);
 }
+
+const cutText =
+  "The beginning of a run is missing: the log was rotated. To see its record: kubectl pulumi show UPDATE\n";
 
 /** False if the pod does not exist. */
 async function printPodLog(context: Context, input: Input, target: Target): Promise<boolean> {
@@ -53,10 +66,12 @@ async function printPodLog(context: Context, input: Input, target: Target): Prom
   const options = { container: pulumiContainer, signal: io.signal, ...(follow && { follow }) };
   const formatter = new LogFormatter({
     raw: flag(input, "raw"),
-    ...(target.kind === "update" && { run: target.update.metadata.uid ?? "" }),
+    ...(target.kind === "run" && { run: target.uid }),
   });
-  let isEmpty = true;
+  let [isEmpty, isCutShown] = [true, false];
   const print = (text: string): void => {
+    if (formatter.isCut && !isCutShown) io.err(cutText);
+    isCutShown = formatter.isCut;
     if (text === "") return;
     isEmpty = false;
     io.out(text);
@@ -94,7 +109,7 @@ interface LastOutput {
 }
 
 async function lastOutput(context: Context, target: Target): Promise<LastOutput> {
-  if (target.kind === "update") return outputOf(target.update);
+  if (target.kind === "run") return target.output;
   const [newest] = await updatesOf(context, target.workspace);
   const { name, stdout } = target.stack.status?.lastUpdate ?? {};
   const own = newest ? outputOf(newest) : { name, text: undefined };
@@ -108,5 +123,5 @@ async function recordedText(context: Context, updateName: string): Promise<strin
   const content = record && (await contentOf(record));
   if (!content) return undefined;
   const { eventLine } = await import("../watch/event-lines.ts");
-  return content.events.flatMap((event) => eventLine(event) ?? []).join("\n");
+  return content.events.flatMap((event) => eventLine(event) ?? []).join("\n") || undefined;
 }
