@@ -51,6 +51,13 @@ describe("the child Stack of a preview", () => {
     expect(name).toMatch(/^a+-preview-ab12c$/);
     expect(name.length).toBeLessThanOrEqual(50);
   });
+
+  test("has a valid name if that of the Stack is cut after a dot", () => {
+    for (let length = 30; length <= 50; length += 1) {
+      const { name } = childStack(aStack(`${"a".repeat(length)}.b`), undefined, "ab12c").metadata;
+      expect(name).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
+    }
+  });
 });
 
 test("every field of a Stack is copied or left out on purpose", () => {

@@ -60,7 +60,7 @@ export function childStack(parent: Stack, ref: string | undefined, suffix: strin
     apiVersion,
     kind,
     metadata: {
-      name: `${name.slice(0, nameLimit - suffix.length - "-preview-".length)}-preview-${suffix}`,
+      name: childName(name, `-preview-${suffix}`),
       namespace,
       // If this command is killed, the child is deleted with the Stack at the latest.
       ownerReferences: [{ apiVersion, kind, name, uid, controller: false, blockOwnerDeletion: false }],
@@ -68,6 +68,10 @@ export function childStack(parent: Stack, ref: string | undefined, suffix: strin
     spec: ref === undefined ? spec : withoutRevisions(spec, ref),
   };
 }
+
+/** A part of a name between dots must not start with a hyphen. */
+const childName = (parent: string, suffix: string): string =>
+  `${parent.slice(0, nameLimit - suffix.length).replace(/[.-]+$/, "")}${suffix}`;
 
 const isCommit = (ref: string): boolean => /^[0-9a-f]{40}$/.test(ref);
 const isTag = (ref: string): boolean => ref.startsWith("refs/tags/");
