@@ -5,7 +5,15 @@ import { render } from "../output/render.ts";
 import { expectGolden } from "../testing/golden.ts";
 import { aStack, condition, notReady, now, ready } from "../testing/objects.ts";
 import type { Context } from "../context.ts";
-import { isPreparedOrFailed, isSuspended, requestIn, warningBlocks, withSuspended } from "./open-shell.ts";
+import {
+  isPreparedOrFailed,
+  isSuspended,
+  refreshUpdate,
+  requestIn,
+  thenRefresh,
+  warningBlocks,
+  withSuspended,
+} from "./open-shell.ts";
 
 const input = (options: Record<string, string | boolean>) => ({ args: ["orders"], options });
 
@@ -82,4 +90,26 @@ test("the Stack is resumed if the event cannot be created", async () => {
   const run = async (): Promise<number> => await Promise.resolve(0);
   expect(await withSuspended(context, { stack, user: "alice", run }).catch(String)).toContain("etcd has no leader");
   expect(stack.spec.suspend as unknown).toBeNull();
+});
+
+describe("the refresh at the end", () => {
+  const broken = new Error("the connection broke");
+  test.each([
+    ["is requested when the shell is closed", true, undefined, 1],
+    ["is requested when the connection breaks", true, broken, 1],
+    ["is not requested if no shell was opened", false, broken, 0],
+  ])("%s", async (_, opens, error, count) => {
+    let requested = 0;
+    const attach = async (opened: () => void): Promise<number> => {
+      if (opens) opened();
+      return await (error ? Promise.reject(error) : Promise.resolve(0));
+    };
+    const refresh = async (): Promise<void> => await Promise.resolve(void (requested += 1));
+    expect(await thenRefresh(attach, refresh).catch((cause: unknown) => cause)).toBe(error ?? 0);
+    expect(requested).toBe(count);
+  });
+
+  test("belongs to the Stack, so that history lists it", () => {
+    expect(refreshUpdate(aStack("orders")).metadata.labels).toMatchObject({ "pulumi.com/stack-name": "orders" });
+  });
 });

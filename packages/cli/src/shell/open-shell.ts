@@ -1,5 +1,6 @@
 /** Break glass: suspend, wake the pod, open a shell, refresh, resume. Each step is reported, and undone at the end. */
 import {
+  labelsOfStack,
   parseDuration,
   podNameOf,
   pulumiContainer,
@@ -178,9 +179,24 @@ async function runShell(context: Context, request: Request): Promise<number> {
   const ref = { namespace, name: pod };
   // Not every image has bash.
   const command = ["sh", "-c", "if command -v bash >/dev/null; then exec bash; else exec sh; fi"];
-  const exitCode = await attachTerminal({ credentials, ref, container: pulumiContainer, command, signal: io.signal });
-  if (request.refreshes) await refresh(context, request);
-  return exitCode;
+  const shell = { credentials, ref, container: pulumiContainer, command, signal: io.signal };
+  const attach = async (opened: () => void): Promise<number> => await attachTerminal({ ...shell, opened });
+  return request.refreshes
+    ? await thenRefresh(attach, async () => await refresh(context, request))
+    : await attach(() => undefined);
+}
+
+/** Once the shell was open, the state may have changed, also if the connection breaks or the command is interrupted. */
+export async function thenRefresh(
+  attach: (opened: () => void) => Promise<number>,
+  requestRefresh: () => Promise<void>,
+): Promise<number> {
+  let isOpened = false;
+  try {
+    return await attach(() => (isOpened = true));
+  } finally {
+    if (isOpened) await requestRefresh();
+  }
 }
 
 export const isSuspended = (stack: Stack): boolean =>
@@ -215,15 +231,14 @@ const isRunning = ({ metadata, status }: ApiObject<Pod>): boolean =>
   metadata.deletionTimestamp === undefined &&
   (status?.containerStatuses ?? []).some((each) => each.name === pulumiContainer && each.state?.running !== undefined);
 
-/** An Update of its own, while the Stack is still suspended. */
-async function refresh(context: Context, { name, timeoutMs }: Request): Promise<void> {
-  const { client, namespace, io } = context;
-  const { spec } = await findNamed(context, stacks, name);
+/** With the label of the Stack, so that history lists it, and nothing else runs at the same time. */
+export function refreshUpdate({ metadata, spec }: Stack): Update {
+  const { name = "", namespace = "" } = metadata;
   const { apiVersion, kind } = updateKind;
-  const created = await client.create(updates, {
+  return {
     apiVersion,
     kind,
-    metadata: { generateName: `${name}-shell-`, namespace },
+    metadata: { generateName: `${name}-shell-`, namespace, labels: labelsOfStack(name) },
     spec: {
       workspaceName: workspaceNameOf(name),
       stackName: spec.stack,
@@ -231,7 +246,13 @@ async function refresh(context: Context, { name, timeoutMs }: Request): Promise<
       message: `Stack ${namespace}/${name}: a refresh after a shell`,
       ttlAfterCompleted: "24h",
     },
-  });
+  };
+}
+
+/** An Update of its own, while the Stack is still suspended. If the command is interrupted, it does not wait for it. */
+async function refresh(context: Context, { name, timeoutMs }: Request): Promise<void> {
+  const { client, namespace, io } = context;
+  const created = await client.create(updates, refreshUpdate(await findNamed(context, stacks, name)));
   const update = created.metadata.name ?? "";
   io.err(`Refreshing the state (Update ${update}).\n`);
   const isDone = ({ status }: Update): boolean =>

@@ -8,10 +8,13 @@ interface Attached {
   readonly container: string;
   readonly command: readonly string[];
   readonly signal: AbortSignal;
+  /** Called when the command has started. */
+  readonly opened: () => void;
 }
 
 /** In raw mode: every key, also Ctrl-C, is sent to the command. Returns the exit code of the command. */
-export async function attachTerminal({ credentials, ref, container, command, signal }: Attached): Promise<number> {
+export async function attachTerminal(attached: Attached): Promise<number> {
+  const { credentials, ref, container, command, signal, opened } = attached;
   const { stdin, stdout } = process;
   let input: TerminalInput | undefined;
   const typed = (bytes: Uint8Array): void => input?.write(bytes);
@@ -28,6 +31,7 @@ export async function attachTerminal({ credentials, ref, container, command, sig
       output: (bytes) => void stdout.write(bytes),
       opened(session) {
         input = session;
+        opened();
         resized();
       },
     });
