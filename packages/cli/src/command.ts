@@ -4,7 +4,10 @@ import type { Io } from "./io.ts";
 import type { Block } from "./output/blocks.ts";
 
 /** What a value can be completed with. */
-export type Completion = "stack" | "update" | "namespace" | "context" | readonly string[];
+export type Completion = Names | readonly string[];
+
+/** The names of objects. A run is an Update, or only its record. */
+export type Names = "stack" | "run" | "stack-or-run" | "namespace" | "context";
 
 export interface Argument {
   readonly name: string;

@@ -388,6 +388,11 @@ test("completion knows commands, options and the names of Stacks", async () => {
   };
   expect(await complete("his")).toEqual(["history\tList the updates of a Stack, the newest first", ":4"]);
   expect(await complete("get", "-n", stage.namespace, "we")).toEqual(["web", "website", ":4"]);
+  await stage.update("web-bbbbbbbbbbbb", "web", {});
+  await stage.record("web-aaaaaaaaaaaa", "web", {});
+  const runs = ["web-bbbbbbbbbbbb", "web-aaaaaaaaaaaa"];
+  expect(await complete("show", "-n", stage.namespace, "we")).toEqual([...runs, ":4"]);
+  expect(await complete("logs", "-n", stage.namespace, "we")).toEqual(["web", "website", ...runs, ":4"]);
   expect(await complete("graph", "-o", "")).toEqual(["text", "json", "yaml", "mermaid", "dot", "svg", ":4"]);
   expect(await complete("get", "--context", "")).toEqual(["testkit", ":4"]);
 });

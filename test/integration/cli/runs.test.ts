@@ -119,7 +119,7 @@ describe("records of runs whose Updates are gone", () => {
         { stack: "web", urn: urns.bucket, exists: true, revision: "9c4f2d1" },
       ]);
     }
-    expect((await stage.cli(["trace", "vpc-0a1b"])).out).toContain(`Created by:    Update ${older}`);
+    expect((await stage.cli(["trace", "vpc-0a1b"])).out).toContain(`Created by:    Update ${newer}`);
     const nothing = await stage.cli(["trace", "deployment/other"]);
     expect(nothing.code).toBe(3);
     expect(nothing.out).toContain("No record contains deployment/other.");

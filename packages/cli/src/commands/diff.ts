@@ -10,8 +10,8 @@ export const diff: Command = {
   group: "See",
   allNamespaces: "alone",
   args: [
-    { name: "stack-or-update", description: "A Stack or an Update.", required: false, completion: "stack" },
-    { name: "update", description: "Another Update, to compare with.", required: false, completion: "update" },
+    { name: "stack-or-update", description: "A Stack or an Update.", required: false, completion: "stack-or-run" },
+    { name: "update", description: "Another Update, to compare with.", required: false, completion: "run" },
   ],
   async run(context, { args: [first, second] }) {
     if (first !== undefined && context.allNamespaces) {

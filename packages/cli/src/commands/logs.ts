@@ -19,7 +19,12 @@ export const logs: Command = {
     "If the pod no longer exists, prints what the Update or its record has kept: the beginning and the end of a long output, or the events of the run. Messages of the agent are shown in brackets, and events of runs are left out (see watch); --raw prints every line as it is.",
   group: "See",
   args: [
-    { name: "stack-or-update", description: "The name of a Stack or an Update.", required: true, completion: "stack" },
+    {
+      name: "stack-or-update",
+      description: "The name of a Stack or an Update.",
+      required: true,
+      completion: "stack-or-run",
+    },
   ],
   options: [
     { flags: "-f, --follow", description: "Continue with what is written from now on." },

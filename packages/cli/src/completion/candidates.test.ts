@@ -17,7 +17,10 @@ describe("what can follow", () => {
     [["why", "web", ""], "nothing"],
     [["why", "-n", ""], "names of namespace"],
     [["why", "-n", "shop", ""], "names of stack"],
-    [["show", ""], "names of update"],
+    [["show", ""], "names of run"],
+    [["logs", ""], "names of stack-or-run"],
+    [["diff", ""], "names of stack-or-run"],
+    [["diff", "orders-1", ""], "names of run"],
     [["get", "--context", ""], "names of context"],
     [["get", "-o", ""], "text json yaml"],
     [["completion", ""], shells.join(" ")],
@@ -36,7 +39,33 @@ test("options that were given select what is read", () => {
   expect(givenOption(["get"], "-n")).toBeUndefined();
 });
 
-test.each(["bash"] as const)("the script for %s is valid", (shell) => {
-  const { exitCode } = Bun.spawnSync([shell, "-n"], { stdin: Buffer.from(scripts[shell]) });
-  expect(exitCode).toBe(0);
+/** Whether the shell is installed. The scripts of the others are compared with what they must contain. */
+const isInstalled = (shell: string): boolean => Bun.which(shell) !== null;
+
+test.each(["bash", "zsh", "fish"] as const)("the script for %s is valid", (shell) => {
+  if (!isInstalled(shell)) return;
+  const { exitCode, stderr } = Bun.spawnSync([shell, "-n"], { stdin: Buffer.from(scripts[shell]) });
+  expect([exitCode, stderr.toString()]).toEqual([0, ""]);
 });
+
+test.each([
+  ["bash", ["complete -F _kubectl_pulumi kubectl-pulumi"], ["{ }", "( )", "do done"]],
+  ["zsh", ["#compdef kubectl-pulumi", "compdef _kubectl_pulumi kubectl-pulumi"], ["{ }", "( )", "do done"]],
+  ["fish", ["complete -c kubectl-pulumi -f -a"], ["( )", "function end"]],
+  ["kubectl", ["#!/bin/sh"], []],
+] as const)("the script for %s has its parts, and everything that it opens is closed", (shell, parts, pairs) => {
+  const script = scripts[shell];
+  for (const part of [...parts, "kubectl-pulumi __complete"]) expect(script).toContain(part);
+  const words = script
+    .split("\n")
+    .filter((line) => !line.startsWith("#"))
+    .join("\n");
+  for (const pair of pairs) {
+    const [opened = 0, closed] = pair.split(" ").map((word) => occurrences(words, word));
+    expect([pair, opened]).toEqual([pair, closed ?? 0]);
+    expect(opened).toBeGreaterThan(0);
+  }
+});
+
+const occurrences = (text: string, word: string): number =>
+  /\w/.test(word) ? (text.match(new RegExp(`\\b${word}\\b`, "g")) ?? []).length : text.split(word).length - 1;

@@ -1,5 +1,5 @@
 /** What can follow on a command line: commands, options and their values. Pure; the names of objects are read elsewhere. */
-import type { Command, Completion, Option } from "../command.ts";
+import type { Command, Completion, Names, Option } from "../command.ts";
 
 export interface Candidate {
   readonly value: string;
@@ -9,7 +9,7 @@ export interface Candidate {
 export type Expected =
   | { readonly kind: "candidates"; readonly candidates: readonly Candidate[] }
   /** The names of objects, which have to be read from the cluster or the kubeconfig. */
-  | { readonly kind: "names"; readonly of: "stack" | "update" | "namespace" | "context" }
+  | { readonly kind: "names"; readonly of: Names }
   | { readonly kind: "nothing" };
 
 interface Vocabulary {

@@ -1,11 +1,11 @@
 /** `__complete`, which the completion scripts call. It never fails: without an answer there is no completion. */
-import { builtin, kubeconfigContexts, metadataOf } from "@pko/kube";
+import { builtin, kubeconfigContexts, metadataOf, type Resource } from "@pko/kube";
 
-import type { Command } from "../command.ts";
+import type { Command, Names } from "../command.ts";
 import { kubeconfigPaths, openContext, type GlobalOptions } from "../context.ts";
 import { globalOptions } from "../global-options.ts";
 import type { Io } from "../io.ts";
-import { stacks, updates } from "../kinds.ts";
+import { stacks, updateRecords, updates } from "../kinds.ts";
 import { answer, expectedAfter, givenOption, type Candidate } from "./candidates.ts";
 
 export async function complete(io: Io, commands: readonly Command[], words: readonly string[]): Promise<void> {
@@ -21,8 +21,6 @@ export async function complete(io: Io, commands: readonly Command[], words: read
   }
 }
 
-type Names = "stack" | "update" | "namespace" | "context";
-
 /** A person waits for it. */
 const patienceMs = 3000;
 
@@ -32,11 +30,23 @@ async function names(io: Io, of: Names, words: readonly string[]): Promise<Candi
     return (await kubeconfigContexts(kubeconfigPaths(io.env, given.kubeconfig))).map((value) => ({ value }));
   }
   const { client, namespace } = await openContext(io, given);
-  const resource = metadataOf({ stack: stacks, update: updates, namespace: builtin.namespaces }[of]);
-  const options = { timeoutMs: patienceMs, ...(of !== "namespace" && { namespace }) };
-  const { items } = await client.list(resource, options);
-  return items.map(({ metadata }) => ({ value: metadata.name ?? "" }));
+  const lists = kinds[of].map(async (kind): Promise<string[]> => {
+    const options = { timeoutMs: patienceMs, ...(kind.namespaced && { namespace }) };
+    const { items } = await client.list(metadataOf(kind), options);
+    return items.map(({ metadata }) => metadata.name ?? "");
+  });
+  // The user may be allowed to read only some of the kinds.
+  const found = await Promise.allSettled(lists);
+  const values = found.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
+  return [...new Set(values)].map((value) => ({ value }));
 }
+
+const kinds: Readonly<Record<Exclude<Names, "context">, readonly Resource[]>> = {
+  stack: [stacks],
+  run: [updates, updateRecords],
+  "stack-or-run": [stacks, updates, updateRecords],
+  namespace: [builtin.namespaces],
+};
 
 function givenOptions(words: readonly string[]): GlobalOptions {
   const [namespace, context, kubeconfig] = [
