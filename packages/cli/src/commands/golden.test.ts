@@ -18,7 +18,7 @@ import { describeRun, showReport } from "../runs/show-report.ts";
 import { decodeRecords } from "../runs/records.ts";
 import { searchRecords, traceBlocks } from "../runs/trace-report.ts";
 import { describeTree, treeBlocks } from "../runs/tree-report.ts";
-import { aRecord, orderContent, orderEvents, urns } from "../testing/runs.ts";
+import { aRecord, orderContent, orderEvents, previewRecord, urns } from "../testing/runs.ts";
 import { planBlocks } from "./approve.ts";
 import { checkReport } from "./check.ts";
 import { eventBlocks, summarizeEvent } from "./events.ts";
@@ -206,7 +206,7 @@ const screens: Readonly<Record<string, readonly Block[]>> = {
     describeTree({ namespace: "shop", name: "orders" }, { record: orderRecord, content: orderContent }),
     now,
   ),
-  "diff-preview": diffBlocks([{ ...(await itemOf("orders", orderRecord)), what: "preview" }], now),
+  "diff-preview": diffBlocks([{ ...(await itemOf("orders", await previewRecord())), what: "preview" }], now),
   "diff-plan": diffBlocks(
     [
       {

@@ -102,6 +102,42 @@ export const orderContent: RecordContent = {
   ],
 };
 
+const planned = (of: string, op: string, more: Step = {}): ResourceEvent =>
+  finished(of, op, { durationMs: 100, ...more });
+
+/** A preview of the same changes. */
+const previewContent: RecordContent = {
+  ...emptyContent,
+  events: numbered([
+    { kind: "step", name: "preview" },
+    planned(urns.stack, "update"),
+    planned(urns.vpc, "create"),
+    planned(urns.subnet, "create"),
+    planned(urns.db, "replace", {
+      durationMs: 300,
+      replaceKeys: ["engineVersion"],
+      changes: [{ path: "engineVersion", kind: "update-replace", old: '"14"', new: '"16"' }],
+    }),
+    planned(urns.app, "update", { changes: [{ path: "spec.replicas", kind: "update", old: "1", new: "3" }] }),
+    planned(urns.bucket, "same"),
+    {
+      kind: "summary",
+      changes: { create: 2, update: 2, replace: 1, same: 1 },
+      durationSeconds: 4,
+      result: "succeeded",
+    },
+  ]),
+};
+
+/** Of the child Stack of `kubectl pulumi preview orders`. */
+export const previewRecord = async (): Promise<UpdateRecord> =>
+  await aRecord({
+    name: "orders-preview-5c21a-77d0e3b14f92",
+    stack: "orders-preview-5c21a",
+    content: previewContent,
+    record: { type: "preview", result: "succeeded", changes: { create: 2, update: 2, replace: 1, same: 1 } },
+  });
+
 interface Change {
   readonly name?: string;
   readonly stack?: string;
