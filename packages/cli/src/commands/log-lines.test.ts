@@ -25,6 +25,12 @@ describe("the log of a pod", () => {
     expect(lines).toContain(" {not json");
   });
 
+  test("a log that is whole has no missing beginning", () => {
+    const formatter = new LogFormatter({ raw: false });
+    formatter.format(`${log}\n`);
+    expect(formatter.isCut).toBe(false);
+  });
+
   test("--raw keeps every line", () => {
     expect(new LogFormatter({ raw: true }).format(`${log}\n`)).toBe(`${log}\n`);
   });
@@ -54,12 +60,11 @@ describe("the log of a pod", () => {
   });
 
   test.each([
-    ["of a Stack that starts in the middle of a run", undefined, `Outputs:\n${finished("1")}\n${log}`, true],
-    ["that is whole", undefined, log, false],
-    ["of one run that is whole, after another one that is not", "2", `Outputs:\n${finished("1")}\n${log}`, false],
-  ])("reports a missing beginning: a log %s", (_, run, text, isCut) => {
-    const formatter = new LogFormatter({ raw: false, ...(run !== undefined && { run }) });
-    formatter.format(`${text}\n`);
+    ["of a Stack that starts in the middle of a run", {}, true],
+    ["of one run that is whole, after another one that is not", { run: "2" }, false],
+  ])("reports a missing beginning: the log %s", (_, options, isCut) => {
+    const formatter = new LogFormatter({ raw: false, ...options });
+    formatter.format(`Outputs:\n${finished("1")}\n${started("2")}\n${finished("2")}\n`);
     expect(formatter.isCut).toBe(isCut);
   });
 

@@ -1,4 +1,4 @@
-import type { UpdateRecordContent } from "@pko/api";
+import type { UpdateRecord, UpdateRecordContent } from "@pko/api";
 import { emptyContent, type RecordContent } from "@pko/records";
 import { describe, expect, test } from "bun:test";
 
@@ -16,38 +16,39 @@ describe("the tree of a Stack", () => {
   const omitted = { events: 0, resources: 7, values: 0 };
   const some = [{ urn: urns.stack }];
 
-  const cases: readonly (readonly [string, RecordContent, Partial<UpdateRecordContent>, readonly string[]])[] = [
-    ["has no resources after a destroy", emptyContent, {}, ["no resources after Update orders-new"]],
-    ["ignores previews", { ...emptyContent }, { type: "preview" }, ["5 resources after Update orders-old"]],
+  test.each([
+    ["has no resources after a destroy", emptyContent, ["no resources after Update orders-new"]],
     [
       "reports that a later list did not fit",
       { ...emptyContent, omitted },
-      {},
       ["5 resources after Update orders-old", "the record of the later Update orders-new has none"],
     ],
     [
       "reports that a list is partial",
       { ...emptyContent, resources: some, partialResources: true },
-      {},
       ["1 resource after Update orders-new", "Update orders-new did not visit all of them"],
     ],
     [
       "reports that a part of the list did not fit",
       { ...emptyContent, resources: some, omitted },
-      {},
       ["7 more resources did not fit"],
     ],
-  ];
-  for (const [sentence, content, record, expected] of cases) {
-    test(sentence, async () => {
-      const newer = await named("orders-new", content, record);
-      const latest = await latestResources([newer, await named("orders-old", orderContent)]);
-      if (!latest) throw new Error("no record");
-      const blocks = treeBlocks(describeTree({ namespace: "shop", name: "orders" }, latest), now);
-      const text = render(blocks, { width: 200, color: false });
-      for (const part of expected) expect(text).toContain(part);
-    });
-  }
+  ])("%s", async (_, content, expected) => {
+    const text = await shown(await named("orders-new", content), await named("orders-old", orderContent));
+    for (const part of expected) expect(text).toContain(part);
+  });
+
+  test("ignores previews", async () => {
+    const preview = await named("orders-new", emptyContent, { type: "preview" });
+    expect(await shown(preview, await named("orders-old", orderContent))).toContain("after Update orders-old");
+  });
+
+  const shown = async (...records: readonly UpdateRecord[]): Promise<string> => {
+    const latest = await latestResources(records);
+    if (!latest) throw new Error("no record");
+    const blocks = treeBlocks(describeTree({ namespace: "shop", name: "orders" }, latest), now);
+    return render(blocks, { width: 200, color: false });
+  };
 });
 
 describe("the latest preview", () => {

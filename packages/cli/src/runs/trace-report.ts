@@ -144,9 +144,9 @@ const matchOf = (record: UpdateRecord, { urn, id }: RecordedResource, exists: bo
   });
 
 /** The revision is that of the creation, or unknown. */
-function createdIn(match: TraceMatch, { record }: UpdateRecord): TraceMatch {
-  const { revision: _, ...rest } = match;
-  return { ...rest, ...defined({ createdBy: record.updateName, revision: record.revision }) };
+function createdIn(known: TraceMatch, { record }: UpdateRecord): TraceMatch {
+  const { revision: _, ...match } = known;
+  return { ...match, ...defined({ createdBy: record.updateName, revision: record.revision }) };
 }
 
 function isWanted({ urn, id }: RecordedResource, wanted: Wanted): boolean {

@@ -79,8 +79,8 @@ test("the Stack is resumed if the event cannot be created", async () => {
   const client = {
     get: async () => await Promise.resolve(stack),
     create: async () => await Promise.reject(new Error("etcd has no leader")),
-    patch: async (_: unknown, __: unknown, { patch }: { patch: { body: Pick<Stack, "metadata" | "spec"> } }) => {
-      const { spec, metadata } = patch.body;
+    patch: async (...args: [unknown, unknown, { patch: { body: Pick<Stack, "metadata" | "spec"> } }]) => {
+      const { spec, metadata } = args[2].patch.body;
       stack = { ...stack, metadata: { ...stack.metadata, ...metadata }, spec: { ...stack.spec, ...spec } };
       return await Promise.resolve(stack);
     },
@@ -95,10 +95,10 @@ test("the Stack is resumed if the event cannot be created", async () => {
 describe("the refresh at the end", () => {
   const broken = new Error("the connection broke");
   test.each([
-    ["is requested when the shell is closed", true, undefined, 1],
-    ["is requested when the connection breaks", true, broken, 1],
-    ["is not requested if no shell was opened", false, broken, 0],
-  ])("%s", async (_, opens, error, count) => {
+    ["is requested when the shell is closed", { opens: true, error: undefined, count: 1 }],
+    ["is requested when the connection breaks", { opens: true, error: broken, count: 1 }],
+    ["is not requested if no shell was opened", { opens: false, error: broken, count: 0 }],
+  ])("%s", async (_, { opens, error, count }) => {
     let requested = 0;
     const attach = async (opened: () => void): Promise<number> => {
       if (opens) opened();
