@@ -77,13 +77,13 @@ export const ownRules: readonly Rule[] = [
   { apiGroups: [""], resources: ["secrets"], resourceNames: [formerCaSecretName], verbs: ["get"] },
 ];
 
-/** The operator's CRDs, which a new version upgrades. */
+/** The operator's CRDs, which a new version creates with server-side apply, or upgrades. */
 export const crdRules: readonly Rule[] = [
   {
     apiGroups: ["apiextensions.k8s.io"],
     resources: ["customresourcedefinitions"],
     resourceNames: kindDefinitions.map(({ plural, group }) => `${plural}.${group}`),
-    verbs: ["get", "patch"],
+    verbs: ["get", "create", "patch"],
   },
 ];
 

@@ -90,7 +90,7 @@ export function chartReadme(): string {
     "# pulumi-kubernetes-operator",
     "A GitOps operator that deploys Pulumi stacks with the Kubernetes objects Stack, Program, Workspace and Update.",
     "```sh\nhelm install --create-namespace -n pulumi-kubernetes-operator pulumi-kubernetes-operator \\\n  charts/pulumi-kubernetes-operator\n```",
-    "The CRDs are in `crds/`. Helm installs them first, and never upgrades or deletes them. The operator upgrades them when it starts (`crds.upgrade`). Delete your Stacks before `helm uninstall`: only the operator can remove their finalizers. The CRDs, your objects, and the Secret and Lease that the operator created remain; see [Uninstall](../../docs/operations.md#uninstall).",
+    "The CRDs are in `crds/`. Helm installs them with a new release, and never adds, upgrades or deletes any after that. The operator creates missing CRDs and upgrades the others when it starts (`crds.upgrade`). Delete your Stacks before `helm uninstall`: only the operator can remove their finalizers. The CRDs, your objects, and the Secret and Lease that the operator created remain; see [Uninstall](../../docs/operations.md#uninstall).",
     "| value | default | meaning |\n| --- | --- | --- |\n" + [...rows("", values)].join("\n"),
   ].join("\n\n");
 }

@@ -128,8 +128,8 @@ const controller = {
     admin: flag(false, "Whether the organization's token has administrator permissions."),
     expirationSeconds: count(7200, "The lifetime of a token in seconds."),
   }),
-  crds: group("The CRDs. Helm installs them, but never upgrades or deletes them.", {
-    upgrade: flag(true, "Whether the operator upgrades the CRDs when it starts."),
+  crds: group("The CRDs. Helm installs them with a new release, but never adds, upgrades or deletes any after that.", {
+    upgrade: flag(true, "Whether the operator creates missing CRDs and upgrades the others when it starts."),
   }),
   admissionPolicy: group("ValidatingAdmissionPolicies, which the API server enforces in the whole cluster.", {
     enabled: flag(
