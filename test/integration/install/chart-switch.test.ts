@@ -14,6 +14,7 @@ import {
   staticCredentials,
   type Client,
   type KubeObject,
+  type Logger,
 } from "@pko/kube";
 import { upgradeCrds } from "@pko/operator";
 import { serviceAccountToken, startApiServer, waitFor, type ApiServer } from "@pko/testkit";
@@ -82,9 +83,23 @@ async function clientOfOperator(): Promise<Client> {
   return connect(staticCredentials({ server: server.url, token, tls: { ca: server.authority.cert } }));
 }
 
-async function startOperator(): Promise<void> {
-  await upgradeCrds({ client: await clientOfOperator(), log: silentLogger });
+/** Returns the CRDs that the operator was not permitted to install. */
+async function startOperator(): Promise<unknown[]> {
+  const denied: unknown[] = [];
+  const log: Logger = { ...silentLogger, warn: (_, fields) => denied.push(fields?.["crd"]) };
+  await upgradeCrds({ client: await clientOfOperator(), log });
+  return denied;
 }
+
+/** The API server respects a changed role after a delay. */
+async function startOperatorUntil(isExpected: (denied: readonly unknown[]) => boolean): Promise<void> {
+  await waitFor(async () => isExpected(await startOperator()), {
+    timeoutMs: testTimeoutMs / 4,
+    what: "the role to be in force",
+  });
+}
+
+const nothingDenied = (denied: readonly unknown[]): boolean => denied.length === 0;
 
 /** Returns once the API server serves all kinds. */
 async function kindsAreServed(): Promise<void> {
@@ -105,7 +120,7 @@ test(
       "workspaces.auto.pulumi.com",
     ]);
     await helm("upgrade", release, chart, "--reset-then-reuse-values");
-    await startOperator();
+    await startOperatorUntil(nothingDenied);
     expect(await readHashes()).toEqual(wantedHashes);
     await kindsAreServed();
   },
@@ -147,9 +162,11 @@ test.each([
 );
 
 test(
-  "an operator that starts after an upgrade creates a CRD that is missing, and leaves the others alone",
+  "an operator that starts after an upgrade creates a CRD that is missing, if it is permitted, and leaves the others alone",
   async () => {
     const name = "updaterecords.auto.pulumi.com";
+    await helm("upgrade", release, chart, "--set=crds.upgrade=false");
+    await startOperatorUntil((denied) => denied.includes(name));
     await server.client.delete(crds, { name });
     await waitFor(async () => (await server.client.find(crds, { name })) === undefined, {
       timeoutMs: testTimeoutMs / 4,
@@ -160,8 +177,9 @@ test(
         .filter(({ metadata }) => metadata.name !== name)
         .map(({ metadata }) => metadata.resourceVersion);
     const before = await versions();
-    await helm("upgrade", release, chart);
-    await startOperator();
+    expect(await startOperator()).toContain(name);
+    await helm("upgrade", release, chart, "--reset-values");
+    await startOperatorUntil(nothingDenied);
     expect(await readHashes()).toEqual(wantedHashes);
     expect(await versions()).toEqual(before);
   },

@@ -52,6 +52,12 @@ describe("migration", () => {
     else expect(fields).toContain(field);
   });
 
+  test("a Stack that fails is not suspended by itself before the switch: the Go operator's CRD has no such field", () => {
+    const failed = aStack("web", { lastUpdate: { state: "failed", failures: 3 } });
+    const { fix } = migrationDifferences([failed]).find(({ field }) => field === "status.lastUpdate.failures") ?? {};
+    expect(fix).toContain("suspend all Stacks during the switch");
+  });
+
   test("a prerequisite that is only previewed", () => {
     const stacks = [
       aStack("web", undefined, { prerequisites: [{ name: "db" }] }),

@@ -176,7 +176,7 @@ function continuedRetries({ stack }: Migrated): Difference | undefined {
     ? {
         field: "status.lastUpdate.failures",
         message: "the Go operator has stopped retrying; this operator retries with backoff",
-        fix: "fix the program, or suspend the Stack, before you migrate",
+        fix: "fix the program first, or suspend all Stacks during the switch: see docs/migration.md",
       }
     : undefined;
 }
