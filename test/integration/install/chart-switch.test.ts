@@ -63,21 +63,18 @@ async function installGoOperator(): Promise<void> {
 }
 
 /** The hash of each CRD that exists. */
-async function readHashes(): Promise<Record<string, string | undefined>> {
+async function readHashes(): Promise<Map<string, string | undefined>> {
   const { items } = await server.client.list(crds);
-  return Object.fromEntries(
-    items.map(({ metadata }) => [metadata.name, metadata.annotations?.[crdHashAnnotation]] as const),
-  );
+  return new Map(items.map(({ metadata: { name = "", annotations } }) => [name, annotations?.[crdHashAnnotation]]));
 }
 
-const wantedHashes = Object.fromEntries(
-  wanted.map(({ metadata }) => [metadata.name, metadata.annotations[crdHashAnnotation]] as const),
-);
+const wantedHashes = new Map(wanted.map(({ metadata }) => [metadata.name, metadata.annotations[crdHashAnnotation]]));
 
 /** A client with the token of the service account that the operator's pod uses. */
 async function clientOfOperator(): Promise<Client> {
   const deployment = manifestsIn(await helm("get", "manifest", release)).find(({ kind }) => kind === "Deployment");
-  const { template } = deployment?.spec as { template: { spec: { serviceAccountName: string } } };
+  if (!deployment) throw new Error("the chart has no Deployment");
+  const { template } = deployment.spec as unknown as { template: { spec: { serviceAccountName: string } } };
   const account = { namespace: release, name: template.spec.serviceAccountName };
   const token = await serviceAccountToken(server.client, account);
   return connect(staticCredentials({ server: server.url, token, tls: { ca: server.authority.cert } }));
@@ -113,7 +110,7 @@ async function kindsAreServed(): Promise<void> {
 test(
   "helm upgrade is the whole switch: the operator creates the CRDs of the new kinds",
   async () => {
-    expect(Object.keys(await readHashes()).toSorted()).toEqual([
+    expect([...(await readHashes()).keys()].toSorted()).toEqual([
       "programs.pulumi.com",
       "stacks.pulumi.com",
       "updates.auto.pulumi.com",
