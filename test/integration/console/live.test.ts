@@ -166,7 +166,7 @@ describe("a Stack that waits for others", () => {
     });
     await stage.stack(`${namespace}/top`, held, { prerequisites: [{ name: "middle" }] });
     await admin.open(`/stacks/${namespace}/top`, "top");
-    await untilText("Root cause top waits for middle waits for base.");
+    await untilText("Root cause top waits for middle, which waits for base.");
     await untilText("The address range is taken.");
     expect(await admin.violations()).toEqual([]);
     await stage.client.delete(stacks, { namespace, name: "base" });

@@ -83,8 +83,8 @@ function RootCauseSection({ stack }: { readonly stack: Stack }) {
       <p>
         {cause.path.map((name, at) => (
           <>
-            {at > 0 ? " waits for " : ""}
-            {at > 0 ? <a href={paths.stack({ namespace, name })}>{name}</a> : name}
+            {at === 0 ? "" : at === 1 ? " waits for " : ", which waits for "}
+            {at === 0 ? name : <a href={paths.stack({ namespace, name })}>{name}</a>}
           </>
         ))}
         .
