@@ -133,7 +133,10 @@ async function runItem(context: Context, name: string): Promise<DiffItem> {
 export function diffBlocks(items: readonly DiffItem[], now: number): Block[] {
   if (items.length === 0)
     return [text("No Stack has a pending plan, and no preview since its last successful update is kept.")];
-  return items.flatMap((item, at) => [...(at === 0 ? [] : [blank]), ...itemBlocks(item, now)]);
+  // The namespace is shown only if it differs.
+  const isOne = new Set(items.map(({ namespace }) => namespace)).size === 1;
+  const shown = (item: DiffItem): DiffItem => (isOne ? item : { ...item, name: `${item.namespace}/${item.name}` });
+  return items.flatMap((item, at) => [...(at === 0 ? [] : [blank]), ...itemBlocks(shown(item), now)]);
 }
 
 const titles: Readonly<Record<DiffItem["what"], (item: DiffItem) => string>> = {

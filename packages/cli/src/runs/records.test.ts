@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { render } from "../output/render.ts";
 import { now } from "../testing/objects.ts";
 import { aRecord, orderContent, urns } from "../testing/runs.ts";
-import { latestPreview } from "./diff-report.ts";
+import { diffBlocks, itemOf, latestPreview } from "./diff-report.ts";
 import { latestResources } from "./records.ts";
 import { describeTree, treeBlocks } from "./tree-report.ts";
 
@@ -62,4 +62,12 @@ describe("the latest preview", () => {
     const records = [...(later ? [await named("orders-later", orderContent, later)] : []), await preview()];
     expect(latestPreview(records)?.record.updateName).toBe(counts ? "orders-preview" : undefined);
   });
+});
+
+test("a diff of several namespaces names them", async () => {
+  const item = await itemOf("orders", await aRecord());
+  const titles = (items: readonly (typeof item)[]): string =>
+    render(diffBlocks(items, now), { width: 200, color: false });
+  expect(titles([item, item])).toContain("of Stack orders\n");
+  expect(titles([item, { ...item, namespace: "bank" }])).toContain("of Stack bank/orders\n");
 });
