@@ -30,6 +30,7 @@ test(
     const checking = await scene.becomes("web", "checked", ({ status }) => status?.currentUpdate !== undefined);
     expect(condition(checking, "Ready")).toEqual(condition(first, "Ready"));
     expect(checking.status?.waiting).toBeUndefined();
+    await waitFor(() => scene.runs.length === 2, { what: "the Update of the check to be seen" });
     expect(scene.simulator.runs.at(-1)?.spec).toMatchObject({ type: "refresh", previewOnly: true });
 
     scene.simulator.script.update = () => ({ end: "succeeded", drift });
@@ -38,8 +39,12 @@ test(
     expect(condition(found, "Drifted")?.message).toContain("ConfigMap settings (data.mode)");
     expect(condition(found, "Ready")).toEqual(condition(first, "Ready"));
     expect(found.status?.lastUpdate).toEqual(first.status?.lastUpdate ?? {});
-    expect(scene.operator.metrics.expose()).toContain('stack_drift_checks_total{result="drifted"} 1');
-    expect(scene.operator.metrics.expose()).toMatch(/^stacks_drifted\{.*name="web"\} 1$/m);
+    const isCounted = (): boolean => {
+      const metrics = scene.operator.metrics.expose();
+      const isGauged = /^stacks_drifted\{.*name="web"\} 1$/m.test(metrics);
+      return isGauged && metrics.includes('stack_drift_checks_total{result="drifted"} 1');
+    };
+    await waitFor(isCounted, { what: "the check to be counted, which follows the status" });
 
     scene.simulator.script.update = () => ({ end: "succeeded", drift: none });
     scene.jump(61_000);
