@@ -106,7 +106,7 @@ test(
     });
     expect(shell.code).toBe(0);
     const { spec, metadata } = await stackUntil(scene, "site", isReady);
-    expect(spec.suspend).toBe(false);
+    expect(spec.suspend).toBeUndefined();
     expect(metadata.annotations?.[shellAnnotation]).toMatch(/^\S+Z \S+/);
     expect((await cli("events", "site")).out).toContain("ShellOpened");
   },
