@@ -82,6 +82,15 @@ async function count<T extends KubeObject>(kind: Resource<T>): Promise<number> {
   }
 }
 
+async function crdsAreDeleted(): Promise<boolean> {
+  const { items } = await server.client.list(crds);
+  const left = items.filter(({ metadata }) => metadata.name?.endsWith("pulumi.com"));
+  if (left.length > 0) throw new Error(`these CRDs are left: ${JSON.stringify(left.map(withoutSchema))}`);
+  return true;
+}
+
+const withoutSchema = ({ metadata, status }: KubeObject & { readonly status?: unknown }) => ({ metadata, status });
+
 test(
   "the steps remove everything, and destroy only the Stacks that should be destroyed",
   async () => {
@@ -97,13 +106,13 @@ test(
         await operator[Symbol.asyncDispose]();
         await simulator[Symbol.asyncDispose]();
       }
-      await run(line);
+      // kubectl would wait without a limit, and without saying for what.
+      await run(line.startsWith("kubectl delete crd") ? `${line} --wait=false` : line);
     }
     expect(simulator.runs.filter(({ type }) => type === "destroy").map(({ name }) => name.split("-")[0])).toEqual([
       "api",
     ]);
-    const { items } = await server.client.list(crds);
-    expect(items.filter(({ metadata }) => metadata.name?.endsWith("pulumi.com"))).toEqual([]);
+    await waitFor(crdsAreDeleted, { timeoutMs: testTimeoutMs / 2, what: "the CRDs to be deleted" });
   },
   testTimeoutMs,
 );
