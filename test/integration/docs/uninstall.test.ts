@@ -82,6 +82,9 @@ async function count<T extends KubeObject>(kind: Resource<T>): Promise<number> {
   }
 }
 
+/** The API server waits a minute for the deletion of the objects of a kind, and then tries again after a pause. */
+const crdDeletionMs = 240_000;
+
 async function crdsAreDeleted(): Promise<boolean> {
   const { items } = await server.client.list(crds);
   const left = items.filter(({ metadata }) => metadata.name?.endsWith("pulumi.com"));
@@ -112,9 +115,9 @@ test(
     expect(simulator.runs.filter(({ type }) => type === "destroy").map(({ name }) => name.split("-")[0])).toEqual([
       "api",
     ]);
-    await waitFor(crdsAreDeleted, { timeoutMs: testTimeoutMs / 2, what: "the CRDs to be deleted" });
+    await waitFor(crdsAreDeleted, { timeoutMs: crdDeletionMs, what: "the CRDs to be deleted" });
   },
-  testTimeoutMs,
+  testTimeoutMs + crdDeletionMs,
 );
 
 test(
