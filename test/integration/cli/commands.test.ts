@@ -27,8 +27,8 @@ import {
   reconciling,
   stalled,
   testTimeoutMs,
-  type Rule,
 } from "./harness.ts";
+import type { Rule } from "../harness/permissions.ts";
 
 setDefaultTimeout(testTimeoutMs);
 

@@ -7,8 +7,6 @@ import { join } from "node:path";
 import {
   labelsOfStack,
   leaseName,
-  type Condition,
-  type StackReason,
   type StackSpec,
   type StackStatus,
   type Update,
@@ -17,7 +15,7 @@ import {
   updateRecordKind,
   type WorkspaceReason,
 } from "@pko/api";
-import { builtin, resource, timestamp, type Client, type KubeObject } from "@pko/kube";
+import { builtin, resource, timestamp, type Client } from "@pko/kube";
 import { kubeconfigText, testNamespace, waitFor, type ApiServer, type TestNamespace } from "@pko/testkit";
 
 import { expect } from "bun:test";
@@ -25,6 +23,8 @@ import Schema from "typebox/schema";
 
 import { aRecord } from "../../../packages/cli/src/testing/runs.ts";
 import { apiServerWithApi, pathTo, stacks, testTimeoutMs, updates, workspaces } from "../api/install.ts";
+import { grant, userNamed, type Rule } from "../harness/permissions.ts";
+import { stackStatuses } from "../harness/stack-status.ts";
 
 export { testTimeoutMs };
 
@@ -131,18 +131,6 @@ export class TerminalSession {
   }
 }
 
-const group = "rbac.authorization.k8s.io";
-const role = (kind: string, plural: string) =>
-  resource<KubeObject>({ apiVersion: `${group}/v1`, kind, plural, namespaced: true });
-const roles = role("Role", "roles");
-const bindings = role("RoleBinding", "rolebindings");
-
-export interface Rule {
-  readonly apiGroups: readonly string[];
-  readonly resources: readonly string[];
-  readonly verbs: readonly string[];
-}
-
 export class CliStage implements AsyncDisposable {
   readonly server: ApiServer;
   readonly namespace: string;
@@ -186,11 +174,7 @@ export class CliStage implements AsyncDisposable {
   /** The path of the user's kubeconfig. */
   async userConfig(name: string, rules: readonly Rule[]): Promise<string> {
     const { namespace } = this;
-    const metadata = { name, namespace };
-    const roleRef = { apiGroup: group, kind: "Role", name };
-    const subjects = [{ apiGroup: group, kind: "User", name }];
-    await this.client.create(roles, { ...roles, metadata, rules } as KubeObject);
-    await this.client.create(bindings, { ...bindings, metadata, roleRef, subjects } as KubeObject);
+    await grant(this.client, { name, namespace }, { subject: userNamed(name), rules });
     const { cert, key } = await this.server.authority.issue({ commonName: name });
     const base64 = (text: string): string => Buffer.from(text).toString("base64");
     const path = join(this.#folder, name);
@@ -291,34 +275,4 @@ export function parseDocument(out: string): Record<string, unknown> {
 export const ago = (seconds: number): string => timestamp(Date.now() - seconds * 1000);
 export const ahead = (seconds: number): string => timestamp(Date.now() + seconds * 1000);
 
-type ConditionPart = Pick<Condition, "status" | "reason" | "message">;
-
-export const condition = (type: string, part: ConditionPart): Condition => ({
-  type,
-  ...part,
-  lastTransitionTime: ago(3600),
-  observedGeneration: 1,
-});
-
-/** As packages/operator/src/stack/status.ts writes it. */
-export function stalled(reason: StackReason<"Stalled">, message: string, more: StackStatus = {}): StackStatus {
-  const conditions = [
-    condition("Ready", { status: "False", reason: "NotReadyStalled", message }),
-    condition("Stalled", { status: "True", reason, message }),
-  ];
-  return { observedGeneration: 1, conditions, ...more };
-}
-
-export function reconciling(reason: StackReason<"Reconciling">, message: string, more: StackStatus = {}): StackStatus {
-  const conditions = [
-    condition("Ready", { status: "False", reason: "NotReadyInProgress", message }),
-    condition("Reconciling", { status: "True", reason, message }),
-  ];
-  return { observedGeneration: 1, conditions, ...more };
-}
-
-export function ready(message = "The last update succeeded: 2 created.", more: StackStatus = {}): StackStatus {
-  const { conditions = [], ...rest } = more;
-  const own = condition("Ready", { status: "True", reason: "ProcessingCompleted", message });
-  return { observedGeneration: 1, conditions: [own, ...conditions], ...rest };
-}
+export const { condition, stalled, reconciling, ready } = stackStatuses(() => ago(3600));

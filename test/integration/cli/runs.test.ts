@@ -18,8 +18,8 @@ import {
   stalled,
   startUntil,
   testTimeoutMs,
-  type Rule,
 } from "./harness.ts";
+import type { Rule } from "../harness/permissions.ts";
 
 setDefaultTimeout(testTimeoutMs);
 

@@ -7,7 +7,6 @@ import {
   leaseName,
   updateRecordKind,
   type Condition,
-  type StackReason,
   type StackSpec,
   type StackStatus,
   type Update,
@@ -16,11 +15,13 @@ import {
 } from "@pko/api";
 import { startConsole, type Console } from "@pko/console";
 import { buildConsole } from "@pko/console/build";
-import { builtin, resource, timestamp, type Client, type Credentials, type KubeObject } from "@pko/kube";
+import { builtin, resource, timestamp, type Client, type Credentials } from "@pko/kube";
 import { serviceAccountToken, type ApiServer } from "@pko/testkit";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
 
 import { apiServerWithApi, stacks, updates } from "../api/install.ts";
+import { grant, type Rule } from "../harness/permissions.ts";
+import { stackStatuses } from "../harness/stack-status.ts";
 
 export { testTimeoutMs } from "../api/install.ts";
 
@@ -35,21 +36,6 @@ export interface Look {
   readonly theme?: "light" | "dark";
   readonly width?: number;
   readonly height?: number;
-}
-
-const group = "rbac.authorization.k8s.io";
-const roles = resource<KubeObject>({ apiVersion: `${group}/v1`, kind: "Role", plural: "roles", namespaced: true });
-const bindings = resource<KubeObject>({
-  apiVersion: `${group}/v1`,
-  kind: "RoleBinding",
-  plural: "rolebindings",
-  namespaced: true,
-});
-
-export interface Rule {
-  readonly apiGroups: readonly string[];
-  readonly resources: readonly string[];
-  readonly verbs: readonly string[];
 }
 
 let assets: ReturnType<typeof buildConsole> | undefined;
@@ -134,10 +120,7 @@ export class BrowserStage implements AsyncDisposable {
     const metadata = { name, namespace };
     const { apiVersion, kind } = builtin.serviceAccounts;
     await this.client.create(builtin.serviceAccounts, { apiVersion, kind, metadata });
-    const roleRef = { apiGroup: group, kind: "Role", name };
-    const subjects = [{ kind: "ServiceAccount", name, namespace }];
-    await this.client.create(roles, { ...roles, metadata, rules } as KubeObject);
-    await this.client.create(bindings, { ...bindings, metadata, roleRef, subjects } as KubeObject);
+    await grant(this.client, metadata, { subject: { kind: "ServiceAccount", name, namespace }, rules });
     return await serviceAccountToken(this.client, { namespace, name });
   }
 
@@ -246,35 +229,7 @@ interface Violation {
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-const condition = (type: string, part: Pick<Condition, "status" | "reason" | "message">): Condition => ({
-  type,
-  ...part,
-  lastTransitionTime: ago(3600),
-  observedGeneration: 1,
-});
-
-/** As packages/operator/src/stack/status.ts writes it. */
-export function stalled(reason: StackReason<"Stalled">, message: string, more: StackStatus = {}): StackStatus {
-  const conditions = [
-    condition("Ready", { status: "False", reason: "NotReadyStalled", message }),
-    condition("Stalled", { status: "True", reason, message }),
-  ];
-  return { observedGeneration: 1, conditions, ...more };
-}
-
-export function reconciling(reason: StackReason<"Reconciling">, message: string, more: StackStatus = {}): StackStatus {
-  const conditions = [
-    condition("Ready", { status: "False", reason: "NotReadyInProgress", message }),
-    condition("Reconciling", { status: "True", reason, message }),
-  ];
-  return { observedGeneration: 1, conditions, ...more };
-}
-
-export function ready(message = "The last update succeeded: 2 created.", more: StackStatus = {}): StackStatus {
-  const { conditions = [], ...rest } = more;
-  const own = condition("Ready", { status: "True", reason: "ProcessingCompleted", message });
-  return { observedGeneration: 1, conditions: [own, ...conditions], ...rest };
-}
+export const { condition, stalled, reconciling, ready } = stackStatuses(() => ago(3600));
 
 export const drifted = (message: string): Condition =>
   condition("Drifted", { status: "True", reason: "DriftDetected", message });

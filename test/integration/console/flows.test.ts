@@ -8,7 +8,8 @@ import type { Page } from "playwright-core";
 
 import { tcpFront } from "../../../packages/testkit/src/tcp-front.ts";
 import { stacks } from "../api/install.ts";
-import { ago, BrowserStage, ready, stalled, testTimeoutMs, type Rule, type Visitor } from "./browser-stage.ts";
+import { ago, BrowserStage, ready, stalled, testTimeoutMs, type Visitor } from "./browser-stage.ts";
+import type { Rule } from "../harness/permissions.ts";
 import { openShop, shop } from "./shop.ts";
 
 setDefaultTimeout(testTimeoutMs);

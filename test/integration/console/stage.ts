@@ -6,25 +6,11 @@ import {
   type Subscription,
   type WatchSubscription,
 } from "@pko/console/contract";
-import { builtin, resource, type Client, type KubeObject } from "@pko/kube";
+import { builtin, type Client, type KubeObject } from "@pko/kube";
 import { faultProxy, serviceAccountToken, testNamespace, waitFor, type FaultProxy } from "@pko/testkit";
 
 import { apiServerWithApi, stacks } from "../api/install.ts";
-
-const rbac = "rbac.authorization.k8s.io";
-const roles = resource<KubeObject>({ apiVersion: `${rbac}/v1`, kind: "Role", plural: "roles", namespaced: true });
-const bindings = resource<KubeObject>({
-  apiVersion: `${rbac}/v1`,
-  kind: "RoleBinding",
-  plural: "rolebindings",
-  namespaced: true,
-});
-
-export interface Rule {
-  readonly apiGroups: readonly string[];
-  readonly resources: readonly string[];
-  readonly verbs: readonly string[];
-}
+import { grant, type Rule } from "../harness/permissions.ts";
 
 export const viewRule: Rule = {
   apiGroups: ["pulumi.com", "auto.pulumi.com"],
@@ -73,10 +59,7 @@ export class ConsoleStage implements AsyncDisposable {
     const { apiVersion, kind } = builtin.serviceAccounts;
     await this.client.create(builtin.serviceAccounts, { apiVersion, kind, metadata: account });
     if (rules.length > 0) {
-      const roleRef = { apiGroup: rbac, kind: "Role", name };
-      const subjects = [{ kind: "ServiceAccount", ...account }];
-      await this.client.create(roles, { ...roles, metadata: account, rules } as KubeObject);
-      await this.client.create(bindings, { ...bindings, metadata: account, roleRef, subjects } as KubeObject);
+      await grant(this.client, account, { subject: { kind: "ServiceAccount", ...account }, rules });
     }
     return await serviceAccountToken(this.client, account);
   }

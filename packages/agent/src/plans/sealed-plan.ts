@@ -6,10 +6,11 @@
  * it keeps equal inputs of different plans from having equal hashes, and the digest, which everyone can read, from being
  * a hash of the inputs alone.
  */
-import { createHash, createHmac, randomBytes } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { canonicalJson, checkValue, maxPlanChars, type SealedPlan } from "@pko/rpc";
 import { Type, type Static } from "typebox";
+import { textDigest } from "../system/digest.ts";
 
 /** Keyed hashes of what a plan depends on. */
 export const Bindings = Type.Object({
@@ -64,28 +65,24 @@ export function keyedHash(key: string, value: unknown): string {
 }
 
 export function planDigest(content: PlanContent): string {
-  return digestText(canonicalJson(content));
+  return textDigest(canonicalJson(content));
 }
 
 /** Undefined if the plan is too large for a request. */
 export function seal(content: PlanContent): SealedPlan | undefined {
   const text = canonicalJson(content);
   const packed = gzipSync(text).toString("base64");
-  return packed.length > maxPlanChars ? undefined : { digest: digestText(text), content: packed };
+  return packed.length > maxPlanChars ? undefined : { digest: textDigest(text), content: packed };
 }
 
 /** Undefined if the content does not have the plan's digest. */
 export function unseal({ digest, content }: SealedPlan): PlanContent | undefined {
   try {
     const text = gunzipSync(Buffer.from(content, "base64"), { maxOutputLength: maxUnpackedBytes }).toString("utf8");
-    if (digestText(text) !== digest) return undefined;
+    if (textDigest(text) !== digest) return undefined;
     const parsed = checkValue(PlanContent, JSON.parse(text));
     return parsed.ok ? parsed.value : undefined;
   } catch {
     return undefined;
   }
-}
-
-function digestText(text: string): string {
-  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
 }

@@ -2,11 +2,11 @@
  * Digests of a run's inputs: two runs with equal digests had equal inputs. Everyone who may read a record can try to guess
  * what a digest was made of, so secret values are left out, and of environment variables only the names count.
  */
-import { createHash } from "node:crypto";
 import { canonicalJson } from "@pko/rpc";
 import { parse } from "yaml";
 import { stableEnvironment } from "../plans/environment.ts";
 import type { PulumiCli } from "../pulumi/cli.ts";
+import { textDigest } from "../system/digest.ts";
 import { readIfExists } from "../system/files.ts";
 import { describesSecret } from "../system/secret-forms.ts";
 import type { RunTarget } from "../workspace/state.ts";
@@ -24,10 +24,10 @@ export async function inputDigests(target: RunTarget, context: InputContext): Pr
   const settings: unknown = parse((await readIfExists(target.settings)) ?? "", { logLevel: "error" });
   const configuration = cli.redactor.clean(canonicalJson(withoutSecrets(settings, "") ?? null));
   return {
-    ...(target.contents !== undefined && { program: digest(target.contents) }),
-    configuration: digest(configuration),
-    environment: digest(canonicalJson(Object.keys(env).toSorted())),
-    ...(image !== undefined && { image: digest(image) }),
+    ...(target.contents !== undefined && { program: textDigest(target.contents) }),
+    configuration: textDigest(configuration),
+    environment: textDigest(canonicalJson(Object.keys(env).toSorted())),
+    ...(image !== undefined && { image: textDigest(image) }),
   };
 }
 
@@ -42,8 +42,4 @@ function withoutSecrets(value: unknown, name: string): unknown {
   return Object.fromEntries(
     kept.map(([key, inner]) => [key, withoutSecrets(inner, key.slice(key.lastIndexOf(":") + 1))]),
   );
-}
-
-function digest(text: string): string {
-  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
 }
