@@ -42,8 +42,7 @@ const scene = useScene("suspend", {
     scene.defer(() => account.remove());
     const kubeconfig = join(scene.folder, "kubeconfig");
     await Bun.write(kubeconfig, account.kubeconfig);
-    const election = ["--leader-elect", "--lease-duration=3s", "--renew-deadline=2s", "--retry-period=500ms"];
-    return { flags: [`--kubeconfig=${kubeconfig}`, `--namespace=${home}`, ...election] };
+    return { flags: [`--kubeconfig=${kubeconfig}`, `--namespace=${home}`, "--leader-elect"] };
   },
 });
 

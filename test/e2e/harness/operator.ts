@@ -54,7 +54,7 @@ export interface OperatorSettings extends ExpectedTrouble {
 
 /**
  * Serves only the given namespaces, with the RBAC rules of an installation. `stop` fails if the API server answered a request
- * with 403, or if the operator logged an error.
+ * with 403, if the operator logged an error, or if it had already ended.
  */
 export async function startOperator(
   namespaces: readonly string[],
@@ -95,9 +95,11 @@ export async function startOperator(
       operator = start();
     },
     async stop() {
+      const endedEarly = operator.running ? undefined : await operator.log();
       await operator.stop();
       await account.remove();
       assertCleanLog(await Bun.file(logFile).text(), expected);
+      if (endedEarly !== undefined) throw new Error(`the operator ended before it was stopped:\n${endedEarly}`);
     },
   };
 }

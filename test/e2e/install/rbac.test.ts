@@ -44,8 +44,7 @@ const scene = useScene("rbac", {
     scene.defer(() => proxy.close());
     const kubeconfig = join(scene.folder, "kubeconfig");
     await Bun.write(kubeconfig, proxy.kubeconfig);
-    const election = ["--leader-elect", "--lease-duration=3s", "--renew-deadline=2s", "--retry-period=500ms"];
-    return { flags: [`--kubeconfig=${kubeconfig}`, `--namespace=${home}`, ...election] };
+    return { flags: [`--kubeconfig=${kubeconfig}`, `--namespace=${home}`, "--leader-elect"] };
   },
 });
 
