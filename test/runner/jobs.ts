@@ -19,7 +19,9 @@ export async function runJob(job: Job, { temporary, env }: JobEnvironment): Prom
   const outfile = join(temporary, `${job.name.replaceAll("/", "-")}.xml`);
   const started = performance.now();
   const reporter = ["--reporter=junit", `--reporter-outfile=${outfile}`];
-  const child = Bun.spawn([process.execPath, "test", "--timeout=60000", ...reporter, ...job.files.map(asPath)], {
+  const command = [process.execPath, "test", "--timeout=60000", ...reporter, ...job.files.map(asPath)];
+  // The kernel ends it with this process, whatever ends this process.
+  const child = Bun.spawn(["setpriv", "--pdeathsig", "KILL", "--", ...command], {
     cwd: repositoryRoot,
     env: { ...process.env, ...env, TMPDIR: folder },
     stdin: "ignore",
@@ -34,7 +36,8 @@ export async function runJob(job: Job, { temporary, env }: JobEnvironment): Prom
   const report = checkedReport(job, code, parseReport(await readFile(outfile, "utf8").catch(() => "")));
   const seconds = Math.round((performance.now() - started) / 1000);
   if (report.failed > 0) console.log(`\n${stdout}${stderr}`);
-  console.log(`${report.failed > 0 ? "✗" : "✓"} ${job.name} (${seconds} s): ${summary(report)}`);
+  const cpu = Math.round(Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6);
+  console.log(`${report.failed > 0 ? "✗" : "✓"} ${job.name} (${seconds} s, ${cpu} s of CPU): ${summary(report)}`);
   return report;
 }
 

@@ -178,6 +178,22 @@ for (const status of [403, 404, 500, 503]) {
   });
 }
 
+test("a record is stored despite temporary errors of the API server", async () => {
+  await using scene = await UpdateScene.open();
+  const { proxy, client } = await scene.proxy();
+  let attempts = 0;
+  proxy.on(({ method, path }) =>
+    method === "POST" && path.includes("updaterecords") && ++attempts <= 3 ? { status: 500 } : undefined,
+  );
+  const agent = await scene.workspace("web");
+  scene.operator({ client });
+  const uid = await scene.update("web-1");
+  await waitFor(() => agent.started.includes(uid), { what: "the run to start" });
+  agent.finish(uid);
+  await scene.until("web-1", succeeded);
+  expect((await scene.records()).map(({ record }) => record.updateUid)).toEqual([uid]);
+});
+
 test("no record and no event contains a secret output or a plan", async () => {
   const { scene, agent, uid, texts } = await startedWorld();
   await using _ = scene;

@@ -1,15 +1,19 @@
 /** Stores the record of a run. A failure is reported, and neither fails nor delays the result of the run. */
 import type { UpdateRecord } from "@pko/api";
-import { ApiError, isTransient } from "@pko/kube";
+import { ApiError, backoffDelay, isTransient, sleep, systemClock } from "@pko/kube";
 
 import { updateRecords } from "../../kinds.ts";
 import * as messages from "../messages.ts";
 import { createOwned, type OwnedWriter } from "./create-owned.ts";
 
+/** Less than a second in all: an admission webhook that always fails for records must not hold back results. */
+const maxAttempts = 5;
+const backoff = { baseMs: 50, factor: 2, capMs: 400, jitter: 0.2 };
+
 /** Why the record was not stored; undefined if it was stored now or before. */
 export async function storeRecord(writer: OwnedWriter, record: UpdateRecord): Promise<string | undefined> {
   try {
-    const occupant = await createTwice(writer, record);
+    const occupant = await createPersistently(writer, record);
     return occupant === undefined ? undefined : messages.recordNotStored(messages.recordNameTaken(occupant));
   } catch (error) {
     // Without the API server, the status cannot be written either.
@@ -18,12 +22,15 @@ export async function storeRecord(writer: OwnedWriter, record: UpdateRecord): Pr
   }
 }
 
-/** A second attempt after an error that may be temporary. The first may have succeeded. */
-async function createTwice(writer: OwnedWriter, record: UpdateRecord): Promise<string | undefined> {
-  try {
-    return await createOwned(writer, updateRecords, record);
-  } catch (error) {
-    if (!(error instanceof ApiError) || !isTransient(error)) throw error;
-    return await createOwned(writer, updateRecords, record);
+/** Again after an error that may be temporary. An attempt that failed may still have created the record. */
+async function createPersistently(writer: OwnedWriter, record: UpdateRecord): Promise<string | undefined> {
+  for (let failures = 1; failures < maxAttempts; failures++) {
+    try {
+      return await createOwned(writer, updateRecords, record);
+    } catch (error) {
+      if (!(error instanceof ApiError) || !isTransient(error)) throw error;
+      await sleep(systemClock, backoffDelay(backoff, failures), writer.signal);
+    }
   }
+  return await createOwned(writer, updateRecords, record);
 }
