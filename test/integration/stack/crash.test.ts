@@ -40,7 +40,7 @@ class CrashingClient {
 
 /** With FAULTS=all every point; otherwise a sample, which differs from run to run. */
 const isComplete = process.env["FAULTS"] === "all";
-const sample = 9;
+const sample = 27;
 const offset = isComplete ? 0 : testSeed("crash points") % sample;
 
 interface CrashedLife extends Life {
