@@ -1,7 +1,4 @@
 /** The console's server and pages in a real browser, against the tests' API server, with objects as the operator writes them. */
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-
 import {
   labelsOfStack,
   leaseName,
@@ -17,8 +14,9 @@ import { startConsole, type Console } from "@pko/console";
 import { buildConsole } from "@pko/console/build";
 import { builtin, resource, timestamp, type Client, type Credentials } from "@pko/kube";
 import { serviceAccountToken, type ApiServer } from "@pko/testkit";
-import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 
+import { launchBrowser, Visitor } from "../../browser/visitor.ts";
 import { apiServerWithApi, stacks, updates } from "../api/install.ts";
 import { grant, type Rule } from "../harness/permissions.ts";
 import { stackStatuses } from "../harness/stack-status.ts";
@@ -58,14 +56,7 @@ export class BrowserStage implements AsyncDisposable {
 
   static async set(): Promise<BrowserStage> {
     const server = await apiServerWithApi();
-    const browser = await chromium.launch({
-      executablePath: "/usr/bin/chromium",
-      // Tests run as root, for which Chromium's sandbox does not work.
-      args: ["--no-sandbox"],
-      // Chromium's socket is there, and the path of a socket has at most 107 characters.
-      env: { ...process.env, TMPDIR: "/tmp" },
-    });
-    return new BrowserStage(server, browser);
+    return new BrowserStage(server, await launchBrowser());
   }
 
   /** A cluster admin, as with `kubectl pulumi ui`. */
@@ -106,7 +97,7 @@ export class BrowserStage implements AsyncDisposable {
     });
     const page = await context.newPage();
     await page.clock.setFixedTime(now);
-    return new Visitor(context, page, new URL(url).origin);
+    return new Visitor(page, new URL(url).origin);
   }
 
   async namespace(name: string): Promise<void> {
@@ -179,55 +170,6 @@ export class BrowserStage implements AsyncDisposable {
     await Promise.all(this.#consoles.map(async (each) => await each.stop()));
   }
 }
-
-/** One user's browser. */
-export class Visitor {
-  readonly context: BrowserContext;
-  readonly page: Page;
-  readonly origin: string;
-
-  constructor(context: BrowserContext, page: Page, origin: string) {
-    this.context = context;
-    this.page = page;
-    this.origin = origin;
-  }
-
-  /** Goes to an address of the console as a link does, without losing the session. */
-  async open(path: string, heading: string): Promise<void> {
-    await this.page.goto(`${this.origin}${path}`);
-    await this.page.getByRole("heading", { level: 1, name: heading, exact: true }).waitFor();
-  }
-
-  async signIn(token: string): Promise<void> {
-    await this.page.getByLabel("Token").fill(token);
-    await this.page.getByRole("button", { name: "Sign in" }).click();
-    await this.page.getByRole("navigation", { name: "Main" }).waitFor();
-  }
-
-  async text(): Promise<string> {
-    return await this.page.locator("body").innerText();
-  }
-
-  /** What axe-core finds, one line for each violation. */
-  async violations(): Promise<string[]> {
-    await this.page.evaluate(axeSource);
-    const found = await this.page.evaluate(async () => {
-      const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
-      return (await axe.run()).violations;
-    });
-    return found.map(
-      ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`,
-    );
-  }
-}
-
-interface Violation {
-  readonly id: string;
-  readonly help: string;
-  readonly nodes: readonly { readonly html: string }[];
-}
-
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 export const { condition, stalled, reconciling, ready } = stackStatuses(() => ago(3600));
 

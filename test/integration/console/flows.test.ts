@@ -4,11 +4,11 @@ import { resource } from "@pko/kube";
 import { emptyContent, encodeContent } from "@pko/records";
 import { freePort, waitFor } from "@pko/testkit";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Page } from "playwright-core";
 
 import { tcpFront } from "../../../packages/testkit/src/tcp-front.ts";
 import { stacks } from "../api/install.ts";
-import { ago, BrowserStage, ready, stalled, testTimeoutMs, type Visitor } from "./browser-stage.ts";
+import type { Visitor } from "../../browser/visitor.ts";
+import { ago, BrowserStage, ready, stalled, testTimeoutMs } from "./browser-stage.ts";
 import type { Rule } from "../harness/permissions.ts";
 import { openShop, shop } from "./shop.ts";
 
@@ -29,13 +29,6 @@ afterAll(async () => await stage[Symbol.asyncDispose]());
 
 const stackNamed = async (name: string) => await stage.client.get(stacks, { namespace: shop, name });
 
-async function untilText(page: Page, text: string): Promise<void> {
-  await waitFor(async () => {
-    expect((await page.locator("body").innerText()).replaceAll(/\s+/g, " ")).toContain(text);
-    return true;
-  });
-}
-
 const actions: readonly (readonly [button: string, done: string, isDone: () => Promise<boolean>])[] = [
   [
     "Reconcile",
@@ -54,9 +47,8 @@ const actions: readonly (readonly [button: string, done: string, isDone: () => P
 describe("the buttons of a Stack", () => {
   test.each(actions)("%s", async (button, done, isDone) => {
     await admin.open(`/stacks/${shop}/website`, "website");
-    await admin.page.getByRole("button", { name: button, exact: true }).click();
-    await admin.page.getByRole("dialog").getByRole("button", { name: button, exact: true }).click();
-    await untilText(admin.page, done);
+    await admin.confirm(button);
+    await admin.untilText(done);
     expect(await isDone()).toBe(true);
   });
 });
@@ -64,9 +56,8 @@ describe("the buttons of a Stack", () => {
 test("an approval is written with the digest of the plan that was shown", async () => {
   await admin.open(`/approvals/${shop}/database`, "Plan of database");
   await admin.page.getByLabel("Reason").fill("looks good");
-  await admin.page.getByRole("button", { name: "Approve" }).click();
-  await admin.page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
-  await untilText(admin.page, "The plan is approved.");
+  await admin.confirm("Approve");
+  await admin.untilText("The plan is approved.");
   const { items } = await stage.client.list(approvals, { namespace: shop });
   expect(items.map(({ spec }) => spec)).toEqual([
     {
@@ -83,11 +74,11 @@ test("an approval is written with the digest of the plan that was shown", async 
 test("a page follows its Stack without a reload", async () => {
   await stage.stack(`${shop}/live`, ready("The first message."));
   await admin.open(`/stacks/${shop}/live`, "live");
-  await untilText(admin.page, "The first message.");
+  await admin.untilText("The first message.");
   await stage.status(`${shop}/live`, stalled("UpdateFailed", "The second message."));
-  await untilText(admin.page, "The second message.");
+  await admin.untilText("The second message.");
   await stage.client.delete(stacks, { namespace: shop, name: "live" });
-  await untilText(admin.page, `There is no Stack live in namespace ${shop}.`);
+  await admin.untilText(`There is no Stack live in namespace ${shop}.`);
 });
 
 test("a stack with 1,000 resources has a tree of all, and a message instead of the graph", async () => {
@@ -105,23 +96,23 @@ test("a stack with 1,000 resources has a tree of all, and a message instead of t
   });
   await admin.open(`/stacks/${shop}/large/resources`, "large");
   await admin.page.getByLabel("Draw the graph").check();
-  await untilText(admin.page, "999 resources are too many to draw: at most 200 are. The tree shows all.");
-  await untilText(admin.page, "bucket-998");
+  await admin.untilText("999 resources are too many to draw: at most 200 are. The tree shows all.");
+  await admin.untilText("bucket-998");
   expect(admin.page.url()).toContain("?view=graph");
   await stage.client.delete(stacks, { namespace: shop, name: "large" });
 });
 
 test("the search and the filters are part of the address", async () => {
   await admin.open("/?search=subnet", "Stacks");
-  await untilText(admin.page, "1 of 6 Stacks");
+  await admin.untilText("1 of 6 Stacks");
   await admin.page.getByLabel("Search").fill("acme/billing");
-  await untilText(admin.page, "authentication failed");
+  await admin.untilText("authentication failed");
   expect(admin.page.url()).toContain("search=acme%2Fbilling");
   await admin.page.reload();
-  await untilText(admin.page, "1 of 6 Stacks");
+  await admin.untilText("1 of 6 Stacks");
   await admin.page.getByLabel("Search").fill("nothing like this");
   await admin.page.getByRole("button", { name: "Clear the filters" }).click();
-  await untilText(admin.page, "6 Stacks");
+  await admin.untilText("6 Stacks");
 });
 
 test("two runs are chosen and compared, and the log is searched", async () => {
@@ -129,11 +120,11 @@ test("two runs are chosen and compared, and the log is searched", async () => {
   await admin.page.getByLabel("Compare network-2").check();
   await admin.page.getByLabel("Compare network-1").check();
   await admin.page.getByRole("button", { name: "Compare two runs" }).click();
-  await untilText(admin.page, "config changed");
+  await admin.untilText("config changed");
   expect(new URL(admin.page.url()).pathname).toBe(`/runs/${shop}/network-1/compare/network-2`);
   await admin.open(`/runs/${shop}/network-2/log`, "network-2");
   await admin.page.getByLabel("Search in the log").fill("VPC");
-  await untilText(admin.page, "1 of 4 lines");
+  await admin.untilText("1 of 4 lines");
   expect(await admin.page.locator("mark").allInnerTexts()).toEqual(["Vpc"]);
 });
 
@@ -143,7 +134,7 @@ test("from the fleet to a decision by keyboard alone", async () => {
   await page.locator(".fleet-row").first().waitFor();
   await page.keyboard.press("/");
   await page.keyboard.type("network");
-  await untilText(page, "1 of 6 Stacks");
+  await admin.untilText("1 of 6 Stacks");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Tab");
@@ -165,7 +156,7 @@ test("from the fleet to a decision by keyboard alone", async () => {
   await page.getByRole("dialog").waitFor();
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
-  await untilText(page, "Requested an update of Stack network.");
+  await admin.untilText("Requested an update of Stack network.");
 });
 
 test("HTML in messages, outputs and events of others is text", async () => {
@@ -181,10 +172,10 @@ test("HTML in messages, outputs and events of others is text", async () => {
   });
   const { page } = admin;
   await admin.open("/", "Stacks");
-  await untilText(page, html);
+  await admin.untilText(html);
   for (const tab of ["", "/outputs", "/inputs", "/yaml"]) {
     await admin.open(`/stacks/${shop}/hostile${tab}`, "hostile");
-    await untilText(page, html);
+    await admin.untilText(html);
     expect(await page.locator("main img, main script").count()).toBe(0);
     expect(await page.locator('a[href^="javascript"]').count()).toBe(0);
     expect(await page.title()).toBe("hostile · Pulumi");
@@ -219,25 +210,25 @@ describe("with permissions of their own", () => {
     ]);
     const baker = await stage.visit(url);
     await baker.signIn(reader);
-    await untilText(baker.page, "You may not list the Stacks of all namespaces.");
-    await untilText(baker.page, "list stacks");
+    await baker.untilText("You may not list the Stacks of all namespaces.");
+    await baker.untilText("list stacks");
     await baker.page.getByLabel("Namespace").fill("bakery");
     await baker.page.getByRole("button", { name: "Show its Stacks" }).click();
-    await untilText(baker.page, "oven");
+    await baker.untilText("oven");
     expect(await baker.text()).not.toContain("network");
     await baker.page.getByRole("link", { name: /oven/ }).click();
-    await untilText(baker.page, "Read-only: you lack the permission patch stacks.pulumi.com in namespace bakery.");
+    await baker.untilText("Read-only: you lack the permission patch stacks.pulumi.com in namespace bakery.");
     await baker.open("/stacks/bakery/oven/events", "oven");
-    await untilText(baker.page, "You may not see events.");
+    await baker.untilText("You may not see events.");
     expect(await baker.violations()).toEqual([]);
     await baker.open(`/stacks/${shop}/network`, "network");
-    await untilText(baker.page, `You may not see the Stack ${shop}/network.`);
+    await baker.untilText(`You may not see the Stack ${shop}/network.`);
     const clerk = await stage.visit(url);
     await clerk.signIn(await stage.user(shop, "clerk", [read("pulumi.com", "stacks")]));
     await clerk.open(`/stacks/${shop}/network`, "network");
-    await untilText(clerk.page, "RetryingAfterFailure");
+    await clerk.untilText("RetryingAfterFailure");
     await clerk.open("/stacks/bakery/oven", "oven");
-    await untilText(clerk.page, "You may not see the Stack bakery/oven.");
+    await clerk.untilText("You may not see the Stack bakery/oven.");
   });
 
   test("without pods/log a running run is shown without its log, with the missing permission", async () => {
@@ -245,9 +236,9 @@ describe("with permissions of their own", () => {
     const visitor = await stage.visit(await stage.withTokens());
     await visitor.signIn(await stage.user(shop, "no-logs", rules));
     await visitor.open(`/runs/${shop}/search-7`, "search-7");
-    await untilText(visitor.page, "You may not see the live events and the log of this run.");
-    await untilText(visitor.page, "pods/log");
-    await untilText(visitor.page, "60 %");
+    await visitor.untilText("You may not see the live events and the log of this run.");
+    await visitor.untilText("pods/log");
+    await visitor.untilText("60 %");
   });
 
   test("a page continues after a lost connection, with what changed meanwhile", async () => {
@@ -257,12 +248,12 @@ describe("with permissions of their own", () => {
     const visitor = await stage.visit(`http://127.0.0.1:${front.port}/`);
     await visitor.signIn(await stage.user(shop, "traveller", [read("pulumi.com", "stacks")]));
     await visitor.open(`/stacks/${shop}/lost`, "lost");
-    await untilText(visitor.page, "Before the connection was lost.");
+    await visitor.untilText("Before the connection was lost.");
     await front.refuse();
-    await untilText(visitor.page, "Reconnecting…");
+    await visitor.untilText("Reconnecting…");
     await stage.status(`${shop}/lost`, ready("While the connection was lost."));
     await front.accept();
-    await untilText(visitor.page, "While the connection was lost.");
+    await visitor.untilText("While the connection was lost.");
     expect(await visitor.text()).not.toContain("Reconnecting…");
     await visitor.context.close();
     await front.close();
@@ -303,7 +294,7 @@ test.each([
   const visitor = await stage.admin({ width });
   await visitor.open(`/?namespace=${namespace}`, "Stacks");
   const rows = visitor.page.locator(".fleet-row");
-  await untilText(visitor.page, "row-000");
+  await visitor.untilText("row-000");
   expect(await rows.count()).toBeLessThan(60);
   await rows.first().focus();
   await visitor.page.keyboard.press("End");

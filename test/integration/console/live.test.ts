@@ -5,7 +5,8 @@ import { faultProxy, waitFor, type FaultProxy } from "@pko/testkit";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { stacks, updates } from "../api/install.ts";
-import { ago, BrowserStage, ready, reconciling, stalled, testTimeoutMs, type Visitor } from "./browser-stage.ts";
+import type { Visitor } from "../../browser/visitor.ts";
+import { ago, BrowserStage, ready, reconciling, stalled, testTimeoutMs } from "./browser-stage.ts";
 import { PodLog } from "./pod-log.ts";
 
 setDefaultTimeout(testTimeoutMs);
@@ -26,22 +27,6 @@ afterAll(async () => {
   await stage[Symbol.asyncDispose]();
   await proxy.close();
 });
-
-const shown = async (): Promise<string> => (await admin.text()).replaceAll(/\s+/g, " ");
-
-async function untilText(text: string): Promise<void> {
-  await waitFor(
-    async () => {
-      expect(await shown()).toContain(text);
-      return true;
-    },
-    { timeoutMs: 60_000 },
-  );
-}
-
-async function untilNoText(text: string): Promise<void> {
-  await waitFor(async () => !(await shown()).includes(text), { timeoutMs: 60_000 });
-}
 
 const running = (update: string) =>
   reconciling("StackProcessing", `Update ${update} is running.`, { currentUpdate: { name: update } });
@@ -84,7 +69,7 @@ const row = (name: string) => admin.page.locator(".gantt tbody tr").filter({ has
 async function untilRow(name: string, text: RegExp): Promise<void> {
   await waitFor(
     async () => {
-      expect((await row(name).innerText()).replaceAll(/\s+/g, " ").trim()).toMatch(text);
+      expect(await admin.text(row(name))).toMatch(text);
       return true;
     },
     { timeoutMs: 60_000 },
@@ -94,7 +79,7 @@ async function untilRow(name: string, text: RegExp): Promise<void> {
 test("a run is followed from its first event to its record, which fills a gap", async () => {
   const { log, feed, uid } = await startRun("web");
   await admin.open(`/runs/${namespace}/web-1`, "web-1");
-  await untilText("No resource is being changed yet.");
+  await admin.untilText("No resource is being changed yet.");
 
   log.append(JSON.stringify({ message: "run started", run: uid }), "Updating (dev):", " +  invoices creating (0s)");
   feed(1, 2);
@@ -106,20 +91,20 @@ test("a run is followed from its first event to its record, which fills a gap", 
 
   await admin.page.getByRole("link", { name: "Diagnostics" }).click();
   feed(4);
-  await untilText("tags.owner is deprecated");
+  await admin.untilText("tags.owner is deprecated");
 
   await admin.page.getByRole("link", { name: "Log", exact: true }).click();
-  await untilText("2 lines");
+  await admin.untilText("2 lines");
   log.append(" +  invoices created (3s)");
-  await untilText("3 lines");
+  await admin.untilText("3 lines");
   await admin.page.getByLabel("Search in the log").fill("created");
-  await untilText("1 of 3 lines");
+  await admin.untilText("1 of 3 lines");
 
   await admin.page.getByRole("link", { name: "Timeline" }).click();
   // The event about the images is lost, as when the kubelet rotates the log.
   feed(6);
   await untilRow("backups", /create running/);
-  await untilText("1 event is missing");
+  await admin.untilText("1 event is missing");
   expect(await row("images").count()).toBe(0);
 
   feed(7);
@@ -127,8 +112,8 @@ test("a run is followed from its first event to its record, which fills a gap", 
   await untilRow("backups", /create 7 s$/);
   await finishRun("web");
   await untilRow("images", /create 2 s$/);
-  await untilNoText("1 event is missing");
-  await untilText("succeeded");
+  await admin.untilNoText("1 event is missing");
+  await admin.untilText("succeeded");
   log.end();
 });
 
@@ -149,9 +134,8 @@ async function finishRun(name: string): Promise<void> {
 test("a running update is cancelled by its button", async () => {
   await stage.stack(`${namespace}/cancelled`, running("cancelled-1"));
   await admin.open(`/stacks/${namespace}/cancelled`, "cancelled");
-  await admin.page.getByRole("button", { name: "Cancel update" }).click();
-  await admin.page.getByRole("dialog").getByRole("button", { name: "Cancel update" }).click();
-  await untilText("Requested the cancellation of Update cancelled-1.");
+  await admin.confirm("Cancel update");
+  await admin.untilText("Requested the cancellation of Update cancelled-1.");
   const { metadata } = await stage.client.get(stacks, { namespace, name: "cancelled" });
   expect(metadata.annotations?.[cancellationRequestAnnotation]).toBe("cancelled-1");
 });
@@ -166,26 +150,31 @@ describe("a Stack that waits for others", () => {
     });
     await stage.stack(`${namespace}/top`, held, { prerequisites: [{ name: "middle" }] });
     await admin.open(`/stacks/${namespace}/top`, "top");
-    await untilText("Root cause top waits for middle, which waits for base.");
-    await untilText("The address range is taken.");
+    await admin.untilText("Root cause top waits for middle, which waits for base.");
+    await admin.untilText("The address range is taken.");
     expect(await admin.violations()).toEqual([]);
     await stage.client.delete(stacks, { namespace, name: "base" });
-    await untilText("There is no Stack base in this namespace.");
+    await admin.untilText("There is no Stack base in this namespace.");
     await stage.status(`${namespace}/top`, ready("It succeeded."));
-    await untilText("It succeeded.");
-    await untilNoText("Root cause");
+    await admin.untilText("It succeeded.");
+    await admin.untilNoText("Root cause");
   });
 });
 
-test("a page continues after the API server was unavailable, with what changed meanwhile", async () => {
-  await stage.stack(`${namespace}/restart`, ready("Before the restart."));
-  await admin.open(`/stacks/${namespace}/restart`, "restart");
-  await untilText("Before the restart.");
-  await proxy.refuse();
-  await untilText("The connection for the Stack has a problem, and is retried.");
-  expect(await shown()).toContain("Before the restart.");
-  await stage.status(`${namespace}/restart`, stalled("UpdateFailed", "While it was unavailable."));
-  await proxy.accept();
-  await untilText("While it was unavailable.");
-  await untilNoText("has a problem");
+test("a page continues after a restart of the API server, with what changed since", async () => {
+  const visitor = await stage.admin();
+  await stage.stack(`${namespace}/restarted`, ready("Before the restart."));
+  await stage.stack(`${namespace}/removed`, ready("Removed after the restart."));
+  await visitor.open(`/?namespace=${namespace}`, "Stacks");
+  await visitor.untilText("Before the restart.");
+  await stage.server.kill();
+  await visitor.untilText("The connection for Stacks has a problem, and is retried.");
+  expect(await visitor.text()).toContain("Before the restart.");
+  await stage.server.restart();
+  await stage.status(`${namespace}/restarted`, stalled("UpdateFailed", "After the restart."));
+  await stage.client.delete(stacks, { namespace, name: "removed" });
+  await visitor.untilText("After the restart.");
+  await visitor.untilNoText("Removed after the restart.");
+  await visitor.untilNoText("has a problem");
+  await visitor.context.close();
 });

@@ -1,15 +1,13 @@
 /** Every page in both themes and on a narrow screen: its content, its accessibility, and the screenshots of the docs. */
-import { join } from "node:path";
-
 import { waitFor } from "@pko/testkit";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
+import type { Visitor } from "../../browser/visitor.ts";
+import { BrowserStage, testTimeoutMs, type Look } from "./browser-stage.ts";
+import { checkScreenshot } from "./screenshots.ts";
 import { openShop, shop } from "./shop.ts";
-import { BrowserStage, testTimeoutMs, type Look, type Visitor } from "./browser-stage.ts";
 
 setDefaultTimeout(testTimeoutMs);
-
-const images = join(import.meta.dir, "../../../docs/images");
 
 interface View {
   readonly path: string;
@@ -117,19 +115,19 @@ function visitor(name: string): Visitor {
   return found;
 }
 
-const squeezed = (text: string): string => text.replaceAll(/\s+/g, " ");
-
-describe.each(views)("$path", ({ path, heading, shows, image }) => {
-  test("shows what it should", async () => {
-    const { page } = visitor("light");
-    await visitor("light").open(path, heading);
-    const read = async (): Promise<string> => squeezed(await page.locator("main").innerText());
-    await waitFor(async () => {
-      const text = await read();
-      for (const each of shows) expect(text).toContain(each);
-      return true;
-    });
+async function showsAll({ path, heading, shows }: View): Promise<void> {
+  const light = visitor("light");
+  await light.open(path, heading);
+  const main = light.page.locator("main");
+  await waitFor(async () => {
+    const text = await light.text(main);
+    for (const each of shows) expect(text).toContain(each);
+    return true;
   });
+}
+
+describe.each(views)("$path", ({ path, heading, shows }) => {
+  test("shows what it should", async () => await showsAll({ path, heading, shows }));
 
   test.each(looks.map(([name]) => name))("has no accessibility violations: %s", async (name) => {
     const { page } = visitor(name);
@@ -142,12 +140,13 @@ describe.each(views)("$path", ({ path, heading, shows, image }) => {
     const width = await visitor("narrow").page.evaluate(() => document.documentElement.scrollWidth);
     expect(width).toBeLessThanOrEqual(360);
   });
+});
 
-  test.if(image !== undefined)("has a screenshot", async () => {
-    await visitor("light").page.screenshot({
-      path: join(images, `console-${image ?? ""}.png`),
-      animations: "disabled",
-    });
-    expect(await Bun.file(join(images, `console-${image ?? ""}.png`)).exists()).toBe(true);
-  });
+const pictured = views.flatMap(({ path, heading, shows, image }) =>
+  image === undefined ? [] : [{ path, heading, shows, image }],
+);
+
+test.each(pictured)("the screenshot $image shows the current page", async ({ path, heading, shows, image }) => {
+  await showsAll({ path, heading, shows });
+  await checkScreenshot(visitor("light").page, image);
 });
