@@ -1,55 +1,145 @@
-/** The console against the real operator: a Stack in the browser, from its creation to its outputs. */
+/** The console against the real operator: one Stack in the browser, from its creation to a plan that is approved there. */
 import { clusterKubeconfig } from "@pko/cluster";
 import { startConsole } from "@pko/console";
 import { kubeconfigCredentials } from "@pko/kube";
-import { expect, test } from "bun:test";
-import { chromium } from "playwright-core";
+import { beforeAll, expect, test } from "bun:test";
 
-import { applyTo, newProgram, newStack, useScene } from "../harness.ts";
+import { launchBrowser, Visitor } from "../../browser/visitor.ts";
+import {
+  applyTo,
+  execInPod,
+  filesProject,
+  getStack,
+  isReady,
+  newStack,
+  stackUntil,
+  untilApprovalsAreChecked,
+  useScene,
+} from "../harness.ts";
 
-const slow = 420_000;
+const slow = 300_000;
 const scene = useScene("console");
+let user: Visitor;
+let commit: (program: string) => string;
+
+const outputs = 'exports.text = "hello"; exports.password = pulumi.secret("hunter2");';
+const stack = (spec: object = {}): object => newStack("web", { ...scene.git.source("web"), ...spec });
+const address = (tab = ""): string => `/stacks/${scene.namespace}/web${tab}`;
+
+beforeAll(async () => {
+  const repository = scene.git.create("web");
+  commit = (program) => repository.commit(filesProject(`${program}\n${outputs}`));
+  const credentials = await kubeconfigCredentials([clusterKubeconfig()]);
+  const started = await startConsole({ signIn: { mode: "kubeconfig", credentials }, port: 0 });
+  scene.defer(() => started.stop());
+  const browser = await launchBrowser();
+  scene.defer(() => browser.close());
+  user = new Visitor(await browser.newPage(), new URL(started.url).origin);
+  await user.page.goto(started.url);
+  await user.page.getByRole("heading", { level: 1, name: "Stacks" }).waitFor();
+}, slow);
+
+/** Requests an update by the button, and waits until the page shows it. */
+async function requestUpdate(): Promise<void> {
+  await user.confirm("Reconcile");
+  await user.untilText("Requested an update of Stack web.");
+}
 
 test(
-  "a Stack is followed from its creation through its run to its outputs",
+  "a Stack is followed from its creation through its run to its outputs, without a reload",
   async () => {
-    const { namespace } = scene;
-    const credentials = await kubeconfigCredentials([clusterKubeconfig()]);
-    const started = await startConsole({ signIn: { mode: "kubeconfig", credentials }, port: 0 });
-    // Tests run as root, for which Chromium's sandbox does not work.
-    const browser = await chromium.launch({
-      executablePath: "/usr/bin/chromium",
-      args: ["--no-sandbox"],
-      // The path of Chromium's socket has at most 107 characters.
-      env: { ...process.env, TMPDIR: "/tmp" },
-    });
-    try {
-      const page = await browser.newPage();
-      await page.goto(started.url);
-      await page.getByRole("heading", { level: 1, name: "Stacks" }).waitFor();
-      await page.goto(new URL(`/stacks/${namespace}/web`, started.url).href);
-      await page.getByText(`There is no Stack web in namespace ${namespace}.`).waitFor();
+    await user.open(address(), "web");
+    await user.untilText(`There is no Stack web in namespace ${scene.namespace}.`);
+    commit('new File("a", "one"); new File("b", "two");');
+    await applyTo(scene, stack());
+    await user.page.getByText("Ready", { exact: true }).first().waitFor({ timeout: slow });
+    await user.follow("Outputs");
+    await user.untilText("hello");
+    await user.untilText("secret: its value is not shown");
+    await user.follow("Runs");
+    await user.follow(/^web-/);
+    await user.untilText("succeeded");
+    await user.follow("Log");
+    await user.untilText("Updating (web):");
+    expect(await user.page.content()).not.toContain("hunter2");
+  },
+  slow,
+);
 
-      await applyTo(
-        scene,
-        newProgram("greeting", { outputs: { text: "hello", password: { "fn::secret": "hunter2" } } }),
-        newStack("web", { programRef: { name: "greeting" } }),
-      );
-      // Nothing is reloaded: the page follows the watch.
-      await page.getByText("Ready", { exact: true }).first().waitFor({ timeout: slow });
-      await page.getByRole("link", { name: "Outputs" }).click();
-      await page.getByText("hello").waitFor();
-      await page.getByText("secret: its value is not shown").waitFor();
-      await page.getByRole("link", { name: "Runs" }).click();
-      await page.getByRole("link", { name: /^web-/ }).first().click();
-      await page.getByText("succeeded").first().waitFor();
-      await page.getByRole("link", { name: "Log" }).click();
-      await page.getByText("Updating (web):").waitFor();
-      expect(await page.content()).not.toContain("hunter2");
-    } finally {
-      await browser.close();
-      await started.stop();
-    }
+test(
+  "a resource that was changed outside of Pulumi is found by a check, and shown with its properties",
+  async () => {
+    await execInPod(scene, "web", "printf changed > /state/a");
+    await user.open(address("/drift"), "web");
+    await user.confirm("Check drift");
+    await user.untilText(/a pulumi-nodejs:dynamic:Resource changed content/, slow);
+    await user.untilText("Drifted");
+  },
+  slow,
+);
+
+test(
+  "a failure is shown with its cause, and its run is compared with the one before",
+  async () => {
+    const succeeded = (await getStack(scene, "web")).status?.lastUpdate?.name ?? "";
+    commit('new File("a", "one"); new File("b", "two"); new File("c", "broken");');
+    await user.open(address(), "web");
+    await requestUpdate();
+    await user.untilText("RetryingAfterFailure", slow);
+    await user.untilText("the disk is on fire");
+    await user.follow("Runs");
+    const failed = await user.text(user.page.getByRole("row").filter({ hasText: "failed" }).first().getByRole("link"));
+    await user.page.getByLabel(`Compare ${failed}`).check();
+    await user.page.getByLabel(`Compare ${succeeded}`).check();
+    await user.page.getByRole("button", { name: "Compare two runs" }).click();
+    await user.untilText(/Result succeeded failed .*different/);
+    await user.untilText(/c pulumi-nodejs:dynamic:Resource not part of it create failed/);
+    await user.follow(failed);
+    await user.follow("Diagnostics");
+    await user.untilText("the disk is on fire");
+  },
+  slow,
+);
+
+test(
+  "a running update is followed live, and cancelled",
+  async () => {
+    const held = commit('new File("a", "one"); new File("b", "two"); new File("c", "held");');
+    await user.open(address(), "web");
+    await requestUpdate();
+    // A retry of the failed update may still be running.
+    const { status } = await stackUntil(scene, "web", (each) => each.status?.currentUpdate?.commit === held);
+    await user.follow(status?.currentUpdate?.name ?? "");
+    await user.untilText(/c pulumi-nodejs:dynamic:Resource \+ create running/, slow);
+    await user.follow(/^web$/);
+    await user.confirm("Cancel update");
+    await user.untilText("Requested the cancellation of Update");
+    // Pulumi waits for what its provider has started.
+    await execInPod(scene, "web", "touch /state/release");
+    await user.untilText("was cancelled, as requested", slow);
+  },
+  slow,
+);
+
+test(
+  "a plan with a deletion is approved in the browser, and then applied",
+  async () => {
+    await untilApprovalsAreChecked(scene);
+    commit('new File("a", "one"); new File("c", "held");');
+    await applyTo(scene, stack({ approval: { required: "OnDestructiveChanges" } }));
+    await user.open("/approvals", "Approvals");
+    await user.page.locator(`a[href="/approvals/${scene.namespace}/web"]`).click({ timeout: slow });
+    await user.untilText("1 to delete");
+    await user.untilText("delete b");
+    expect(await execInPod(scene, "web", "cat /state/b")).toBe("two");
+    await user.page.getByLabel("Reason").fill("b is not needed");
+    await user.confirm("Approve");
+    await user.untilText("The plan is approved.");
+    await user.untilText("State Approved", slow);
+    const { status } = await stackUntil(scene, "web", isReady);
+    expect(status?.approval).toMatchObject({ state: "Approved", reason: "b is not needed" });
+    expect(status?.approval?.appliedBy).toBe(status?.lastUpdate?.name ?? "");
+    expect(await execInPod(scene, "web", "test -e /state/b || echo deleted")).toBe("deleted\n");
   },
   slow,
 );

@@ -1,4 +1,4 @@
-/** The chart on a cluster: install, run Stacks, upgrade to two replicas, lose the leader, roll back, uninstall. */
+/** The chart on a cluster: install, run Stacks, use the console, upgrade to two replicas, lose the leader, roll back, uninstall. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import { createCa } from "@pko/cluster";
 import { builtin } from "@pko/kube";
 import { waitFor } from "@pko/testkit";
 
+import { launchBrowser, Visitor } from "../../browser/visitor.ts";
 import {
   applyTo,
   assertCleanLogs,
@@ -32,6 +33,7 @@ import {
 } from "../harness.ts";
 import { startSshServer } from "../sources/ssh-server.ts";
 import { chart, helm } from "./helm.ts";
+import { portForward } from "./port-forward.ts";
 import { chartValues, installChart, leaderPod, release, uninstallAfter } from "./release.ts";
 
 const slow = 180_000;
@@ -43,7 +45,7 @@ let values: string[];
 describe("the chart on a cluster", () => {
   beforeAll(async () => {
     uninstallAfter(scene, home);
-    values = await chartValues(home, scene, { "controller.logFormat": "json" });
+    values = await chartValues(home, scene, { "controller.logFormat": "json", "console.enabled": "true" });
     const restricted = "pod-security.kubernetes.io/enforce=restricted";
     await kubectl(["label", "namespace", scene.namespace, restricted]);
   }, slow);
@@ -79,6 +81,40 @@ describe("the chart on a cluster", () => {
       });
       await stackUntil(scene, "web", isReady);
       await assertCleanOperatorLogs();
+    },
+    slow,
+  );
+
+  test(
+    "serves the console: each user sees what the own token allows, and the console has no permission",
+    async () => {
+      await using console = await portForward(`service/${home}-console`, { namespace: home, port: 80 });
+      const stacksPath = `/k8s/apis/pulumi.com/v1/namespaces/${scene.namespace}/stacks`;
+      expect((await fetch(`${console.origin}${stacksPath}`)).status).toBe(401);
+
+      await using viewer = await createViewer("viewer");
+      const browser = await launchBrowser();
+      try {
+        const user = new Visitor(await browser.newPage(), console.origin);
+        await user.open("/", "Sign in");
+        await user.signIn(viewer.token);
+        await user.untilText("You may not list the Stacks of all namespaces.");
+        await user.open(`/?namespace=${scene.namespace}`, "Stacks");
+        await user.untilText("1 Stacks");
+        await user.follow(/^Ready web/);
+        await user.untilText("Read-only: you lack the permission patch stacks.pulumi.com");
+        await user.open(`/stacks/${home}/web`, "web");
+        await user.untilText(`You may not see the Stack ${home}/web.`);
+      } finally {
+        await browser.close();
+      }
+
+      // What every account may do, and nothing else.
+      expect(await permissionsOf(`${home}-console`)).toBe(await permissionsOf("stranger"));
+      const script = "[ -e /var/run/secrets/kubernetes.io/serviceaccount ] || echo none";
+      expect(await kubectl(["exec", `deployment/${home}-console`, "-n", home, "--", "sh", "-c", script])).toBe(
+        "none\n",
+      );
     },
     slow,
   );
@@ -214,7 +250,7 @@ describe("the chart on a cluster", () => {
 async function operatorPods(): Promise<
   readonly { readonly metadata: { name?: string }; readonly status?: { podIP?: string } }[]
 > {
-  const labelSelector = `app.kubernetes.io/instance=${release}`;
+  const labelSelector = `app.kubernetes.io/instance=${release},app.kubernetes.io/name=${release}`;
   return (await scene.client.list(builtin.pods, { namespace: home, labelSelector })).items;
 }
 
@@ -231,6 +267,26 @@ async function scraper(): Promise<(token?: string) => Promise<Response>> {
       headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
     });
 }
+
+interface Viewer extends AsyncDisposable {
+  readonly token: string;
+}
+
+/** An account of the Stacks' namespace that may view this namespace. */
+async function createViewer(name: string): Promise<Viewer> {
+  const { namespace } = scene;
+  await kubectl(["create", "serviceaccount", name, ...at(scene)]);
+  const account = `--serviceaccount=${namespace}:${name}`;
+  await kubectl(["create", "rolebinding", name, "--clusterrole=view", account, ...at(scene)]);
+  return {
+    token: (await kubectl(["create", "token", name, ...at(scene)])).trim(),
+    [Symbol.asyncDispose]: async () => void (await kubectl(["delete", "rolebinding", name, ...at(scene)])),
+  };
+}
+
+/** Of a service account in the namespace of the release. */
+const permissionsOf = (account: string): Promise<string> =>
+  kubectl(["auth", "can-i", "--list", "-n", home, `--as=system:serviceaccount:${home}:${account}`]);
 
 async function createToken(account: string): Promise<string> {
   return (await kubectl(["create", "token", account, "-n", home])).trim();
