@@ -11,6 +11,7 @@ import {
 } from "@pko/kube";
 
 import { limits, type SignInMode } from "../shared/contract.ts";
+import { isSecure } from "./origin.ts";
 
 /** How users sign in. */
 export type SignIn =
@@ -31,16 +32,20 @@ export interface Caller {
 export interface Usage {
   readonly requests: TokenBucket;
   readonly streams: Set<AbortController>;
+  /** The API server has accepted the token at least once. */
+  isAccepted: boolean;
 }
 
 interface Session {
   readonly credentials: Credentials;
-  readonly startedAt: number;
   readonly usage: Usage;
+  readonly cancelExpiry: () => void;
 }
 
 const sessionLifetimeMs = 12 * 3600_000;
 const maxSessions = 1000;
+/** Requests of all clients together with tokens that the API server has not accepted yet: they could be guesses. */
+const guessLimit = { burst: 100, refillMs: 50 };
 const cookieName = "pulumi-console";
 const secureCookieName = `__Host-${cookieName}`;
 
@@ -53,11 +58,13 @@ export class Callers {
   readonly #usages = new Map<string, Usage>();
   readonly #signIn: SignIn;
   readonly #clock: Clock;
+  readonly #guesses: TokenBucket;
   #urlToken: string | undefined;
 
   constructor(signIn: SignIn, clock: Clock) {
     this.#signIn = signIn;
     this.#clock = clock;
+    this.#guesses = tokenBucket({ ...guessLimit, clock });
     if (signIn.mode === "kubeconfig") this.#urlToken = randomId();
   }
 
@@ -82,20 +89,17 @@ export class Callers {
     const id = sessionCookie(headers);
     const session = id === undefined ? undefined : this.#sessions.get(id);
     if (id === undefined || !session) return undefined;
-    if (this.#isExpired(session)) {
-      this.end(id);
-      return undefined;
-    }
     return { mode: this.defaultMode, credentials: session.credentials, session: id, usage: session.usage };
   }
 
-  #isExpired({ startedAt }: Session): boolean {
-    return this.#signIn.mode === "cluster" && this.#clock.monotonic() - startedAt > sessionLifetimeMs;
+  /** Whether the caller may send one more request now. */
+  mayRequest({ usage }: Caller): boolean {
+    return usage.requests.take() && (usage.isAccepted || this.#guesses.take());
   }
 
   #proxied(token: string): Caller {
     const key = createHash("sha256").update(token).digest("hex");
-    const usage = this.#usages.get(key) ?? newUsage(this.#clock);
+    const usage = this.#usages.get(key) ?? newUsage(this.#clock, false);
     this.#usages.delete(key);
     this.#usages.set(key, usage);
     // The oldest without open pages; with them, it would get new limits.
@@ -123,10 +127,12 @@ export class Callers {
     return this.start(signIn.credentials);
   }
 
-  /** Returns the cookie's value. */
+  /** Returns the cookie's value. The API server has accepted the credentials. */
   start(credentials: Credentials): string {
     const id = randomId();
-    this.#sessions.set(id, { credentials, startedAt: this.#clock.monotonic(), usage: newUsage(this.#clock) });
+    const isLimited = this.#signIn.mode === "cluster";
+    const cancelExpiry = isLimited ? this.#clock.after(sessionLifetimeMs, () => this.end(id)) : () => undefined;
+    this.#sessions.set(id, { credentials, usage: newUsage(this.#clock, true), cancelExpiry });
     const [oldest] = this.#sessions.keys();
     if (this.#sessions.size > maxSessions && oldest !== undefined) this.end(oldest);
     return id;
@@ -136,6 +142,7 @@ export class Callers {
   end(id: string): void {
     const session = this.#sessions.get(id);
     this.#sessions.delete(id);
+    session?.cancelExpiry();
     for (const stream of session?.usage.streams ?? []) stream.abort(new Error("signed out"));
   }
 
@@ -145,9 +152,10 @@ export class Callers {
   }
 }
 
-const newUsage = (clock: Clock): Usage => ({
+const newUsage = (clock: Clock, isAccepted: boolean): Usage => ({
   requests: tokenBucket({ burst: limits.requestBurst, refillMs: 1000 / limits.requestsPerSecond, clock }),
   streams: new Set(),
+  isAccepted,
 });
 
 const randomId = (): string => randomBytes(32).toString("base64url");
@@ -163,13 +171,17 @@ function bearerToken(headers: Headers): string | undefined {
   return token !== undefined && isToken(token) ? token : undefined;
 }
 
+/**
+ * Behind HTTPS only the cookie that nobody else can have set: a sibling domain could set the other one, and so make the user
+ * act in another user's session.
+ */
 function sessionCookie(headers: Headers): string | undefined {
   const found = new Map<string, string>();
   for (const pair of headers.get("cookie")?.split(";") ?? []) {
     const [name = "", value = ""] = pair.trim().split("=", 2);
     if (!found.has(name)) found.set(name, value);
   }
-  return found.get(secureCookieName) ?? found.get(cookieName);
+  return found.get(secureCookieName) ?? (isSecure(headers) ? undefined : found.get(cookieName));
 }
 
 /** The header Set-Cookie of a session, or the end of it. It has no expiry: it ends with the browser, or earlier on the server. */

@@ -77,7 +77,7 @@ async function routeData(context: Context, request: Request, pathname: string): 
     const signedOut: Session = { signedIn: false, mode: context.callers.defaultMode };
     return pathname === "/session" ? json(signedOut) : refuse(401, messages.notSignedIn);
   }
-  if (!caller.usage.requests.take()) return refuse(429, messages.tooManyRequests, { "retry-after": "5" });
+  if (!context.callers.mayRequest(caller)) return refuse(429, messages.tooManyRequests, { "retry-after": "5" });
   if (pathname === "/session") return await showSession(context, request, caller);
   if (pathname === "/stream") return method === "GET" ? stream(context, request, caller) : notAllowed(405);
   return await passOn(context, request, caller);
@@ -147,7 +147,8 @@ async function describeSession({ signIn }: Context, { credentials, request, mode
 async function showSession(context: Context, request: Request, caller: Caller): Promise<Response> {
   const { credentials, mode } = caller;
   const session = await describeSession(context, { credentials, request, mode });
-  if (!session.signedIn) forget(context, caller);
+  if (session.signedIn) caller.usage.isAccepted = true;
+  else forget(context, caller);
   return json(session);
 }
 
@@ -183,6 +184,7 @@ async function passOn(context: Context, request: Request, caller: Caller): Promi
     signal: request.signal,
   });
   if (response.status === 401) forget(context, caller);
+  else caller.usage.isAccepted = true;
   return passedOn(response);
 }
 

@@ -15,7 +15,7 @@ export const messages = {
   tokenInvalid: "This is not a token: it is empty, too long, or has characters that a token cannot have.",
   insecure:
     "A token can be entered only over HTTPS, or on localhost. Open the console through its HTTPS address, or with kubectl port-forward.",
-  tooManyRequests: "There are too many requests from this session. Wait a few seconds.",
+  tooManyRequests: "There are too many requests from this session, or with unknown tokens. Wait a few seconds.",
   tooManyStreams: `This session has ${limits.streamsPerSession} open pages already. Close one of them.`,
   serverBusy: "The console serves too many pages. Try again later.",
   bodyTooLarge: `The request is larger than ${limits.bodyBytes / 1024} KiB.`,

@@ -14,6 +14,9 @@ const contentSecurityPolicy = [
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
+  // Not even the page's own script can turn text into HTML or code.
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
 ].join("; ");
 
 const always: Readonly<Record<string, string>> = {

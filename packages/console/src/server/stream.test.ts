@@ -24,7 +24,7 @@ function callerOf(answer: (request: Request) => Response): Caller {
 function callerAt(port: number): Caller {
   const credentials = staticCredentials({ server: `http://127.0.0.1:${port}`, token: "t", tls: {} });
   const requests = tokenBucket({ burst: 1, refillMs: 1, clock: systemClock });
-  return { mode: "proxy", credentials, usage: { requests, streams: new Set() } };
+  return { mode: "proxy", credentials, usage: { requests, streams: new Set(), isAccepted: true } };
 }
 
 interface LogPart {
@@ -56,11 +56,14 @@ async function logServer(parts: readonly LogPart[]) {
 function open(caller: Caller, subscription: Subscription, clock: Clock = systemClock) {
   const closing = new AbortController();
   const subscriptions = [subscription];
-  const onUnauthorized = (): void => closing.abort();
+  const onUnauthorized = (): void => undefined;
   const response = openStream({ caller, subscriptions, clock, signal: closing.signal, onUnauthorized });
   stoppers.unshift(async () => closing.abort());
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
-  return { closing, read: async () => new TextDecoder().decode((await reader.read()).value) };
+  const ended = async (): Promise<void> => {
+    while (!(await reader.read()).done);
+  };
+  return { closing, ended, read: async () => new TextDecoder().decode((await reader.read()).value) };
 }
 
 const messagesIn = (text: string): StreamMessage[] =>
@@ -211,4 +214,11 @@ test("times of a log are compared with the zeros that Go omits", () => {
   expect([isAfter(at(1, "12"), at(1, "2")), isAfter(at(1, "2"), at(1, "12")), isAfter(at(2, "1"), at(1, "9"))]).toEqual(
     [false, true, true],
   );
+});
+
+test("a stream ends when the API server no longer accepts its token, so that the page connects with a newer one", async () => {
+  const caller = callerOf(() => Response.json({ kind: "Status", code: 401 }, { status: 401 }));
+  const page = open(caller, watch);
+  await page.ended();
+  expect(caller.usage.streams.size).toBe(0);
 });

@@ -39,7 +39,11 @@ export function openStream({ caller, subscriptions, clock, signal, onUnauthorize
       outbox.push(message);
       while (outbox.isFull && !own.signal.aborted) await outbox.changed();
     },
-    onUnauthorized,
+    // The page connects again, with the newer token that a proxy may have, or learns that it is signed out.
+    onUnauthorized: () => {
+      onUnauthorized();
+      end();
+    },
   };
   for (const subscription of subscriptions) void runFeed(context, subscription);
   return respond(eventStream(outbox, { clock, signal: own.signal, end }), {
