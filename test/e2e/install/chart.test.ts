@@ -100,7 +100,7 @@ describe("the chart on a cluster", () => {
         await user.signIn(viewer.token);
         await user.untilText("You may not list the Stacks of all namespaces.");
         await user.open(`/?namespace=${scene.namespace}`, "Stacks");
-        await user.untilText("1 Stacks");
+        await user.untilText("1 Stack");
         await user.follow(/^Ready web/);
         await user.untilText("Read-only: you lack the permission patch stacks.pulumi.com");
         await user.open(`/stacks/${home}/web`, "web");

@@ -1,5 +1,6 @@
 /** What users do in the browser: decide, request, search, by keyboard alone, and with permissions of their own. */
 import { approvalKind, driftRequestAnnotation, reconcileRequestAnnotation, type Approval } from "@pko/api";
+import { limits } from "@pko/console/contract";
 import { resource } from "@pko/kube";
 import { emptyContent, encodeContent } from "@pko/records";
 import { freePort, waitFor } from "@pko/testkit";
@@ -7,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 
 import { tcpFront } from "../../../packages/testkit/src/tcp-front.ts";
 import { stacks } from "../api/install.ts";
-import type { Visitor } from "../../browser/visitor.ts";
+import { Visitor } from "../../browser/visitor.ts";
 import { ago, BrowserStage, ready, stalled, testTimeoutMs } from "./browser-stage.ts";
 import type { Rule } from "../harness/permissions.ts";
 import { openShop, shop } from "./shop.ts";
@@ -151,12 +152,77 @@ test("from the fleet to a decision by keyboard alone", async () => {
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
   expect((await stackNamed("network")).metadata.annotations).toBeUndefined();
-  await reconcile.focus();
-  await page.keyboard.press("Enter");
-  await page.getByRole("dialog").waitFor();
-  await page.keyboard.press("Tab");
-  await page.keyboard.press("Enter");
+  for (const key of ["Enter", "Tab"]) {
+    // The first time, the focus is on Back, which closes the dialog. Each time, it returns to the button.
+    expect(await focusedText()).toBe("Reconcile");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor();
+    await page.keyboard.press(key);
+    if (key === "Tab") await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  }
   await admin.untilText("Requested an update of Stack network.");
+  expect(await focusedText()).toBe("Reconcile");
+});
+
+const focusedText = async (): Promise<string> =>
+  await admin.page.evaluate(() => (document.activeElement as HTMLElement | null)?.innerText ?? "");
+
+test("the list of Stacks is one stop of the Tab key, and a row keeps the focus while others change", async () => {
+  const { page } = admin;
+  await admin.open("/", "Stacks");
+  await admin.untilText("6 Stacks");
+  await page.getByLabel("Repository").focus();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  const chosen = await focusedText();
+  await page.keyboard.press("Shift+Tab");
+  expect(await page.getByLabel("Repository").evaluate((each) => each === document.activeElement)).toBe(true);
+  await page.keyboard.press("Tab");
+  expect(await focusedText()).toBe(chosen);
+
+  const { status = {} } = await stackNamed("website");
+  await stage.status(`${shop}/website`, stalled("UpdateFailed", "It moves to the front."));
+  await admin.untilText("It moves to the front.");
+  expect(await focusedText()).toBe(chosen);
+  await stage.stack(`${shop}/another`, stalled("UpdateFailed", "It is deleted while it has the focus."));
+  await page.getByRole("link", { name: "another" }).focus();
+  await stage.client.delete(stacks, { namespace: shop, name: "another" });
+  await admin.untilNoText("It is deleted");
+  expect(await page.evaluate(() => document.activeElement?.className)).toBe("fleet-row");
+  await stage.status(`${shop}/website`, status);
+});
+
+test("a page that the server refuses says so, and continues when another one is closed", async () => {
+  const first = await stage.admin();
+  const pages = [first.page];
+  while (pages.length <= limits.streamsPerSession) {
+    const page = await first.context.newPage();
+    pages.push(page);
+    await page.goto(first.origin);
+    await page.getByRole("heading", { level: 1, name: "Stacks" }).waitFor();
+  }
+  const last = new Visitor(pages.at(-1) ?? first.page, first.origin);
+  await last.untilText(`This session has ${limits.streamsPerSession} open pages already.`);
+  await first.page.close();
+  await last.untilText("6 Stacks");
+  await last.untilNoText("open pages already");
+  await first.context.close();
+});
+
+test("a page of a session that has ended shows the sign-in page, and no data", async () => {
+  const url = await stage.withTokens();
+  const visitor = await stage.visit(url);
+  await visitor.signIn(await stage.user(shop, "leaving", [read("pulumi.com", "stacks")]));
+  await visitor.open(`/stacks/${shop}/network`, "network");
+  await visitor.untilText("RetryingAfterFailure");
+  const other = await visitor.context.newPage();
+  await other.goto(url);
+  await other.getByRole("button", { name: "Sign out" }).click();
+  await visitor.page.getByRole("heading", { name: "Sign in" }).waitFor();
+  expect(await visitor.text()).not.toContain("RetryingAfterFailure");
+  await visitor.context.close();
 });
 
 test("HTML in messages, outputs and events of others is text", async () => {

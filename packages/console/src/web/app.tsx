@@ -8,7 +8,7 @@ import { Messages } from "./components/dialog.tsx";
 import { errorText, loadSession, session, sessionProblem, signOut } from "./data/api.ts";
 import { query, route } from "./data/location.ts";
 import { withNamespace } from "./data/fleet.ts";
-import { connection } from "./data/stream.ts";
+import { connection, connectionProblem } from "./data/stream.ts";
 import { forgetWatches } from "./data/watches.ts";
 import { paths, type Route } from "./lib/routes.ts";
 import { ApprovalPage, ApprovalsPage } from "./pages/approvals.tsx";
@@ -31,6 +31,7 @@ export function App() {
       </a>
       <Header />
       <main id="main" ref={main} tabIndex={-1} data-page={route.value.page}>
+        <ConnectionProblem />
         {current === undefined ? <Starting /> : current.signedIn ? <Page route={route.value} /> : <SignInPage />}
       </main>
       <Messages />
@@ -154,6 +155,15 @@ function ConnectionState() {
     <span class="connection" role="status">
       {state === "lost" ? <span class="badge tone-warning">Reconnecting…</span> : null}
     </span>
+  );
+}
+
+function ConnectionProblem() {
+  if (connection.value !== "lost" || connectionProblem.value === "") return null;
+  return (
+    <Notice tone="warning" title="This page is not up to date: its connection was refused, and is retried.">
+      <p>{connectionProblem.value}</p>
+    </Notice>
   );
 }
 

@@ -52,10 +52,15 @@ interface DialogProps {
   readonly children?: ComponentChildren;
 }
 
-/** The browser's own dialog: it keeps the focus inside and closes with Escape. */
+/** The browser's own dialog: it keeps the focus inside and closes with Escape. Afterwards the focus is where it was. */
 export function Dialog({ title, confirmText, isDangerous = false, onConfirm, onCancel, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    const opener = document.activeElement;
+    dialog.current?.showModal();
+    // The button may have been removed by the action.
+    return () => focusAgain(opener instanceof HTMLElement && opener.isConnected ? opener : mainElement());
+  }, []);
   return (
     <dialog ref={dialog} class="dialog" aria-labelledby="dialog-title" onClose={onCancel}>
       <form
@@ -78,4 +83,11 @@ export function Dialog({ title, confirmText, isDangerous = false, onConfirm, onC
       </form>
     </dialog>
   );
+}
+
+const mainElement = (): HTMLElement | null => document.getElementById("main");
+
+/** Only if nothing else has received the focus meanwhile. */
+function focusAgain(element: HTMLElement | null): void {
+  if (document.activeElement === document.body) element?.focus({ preventScroll: true });
 }

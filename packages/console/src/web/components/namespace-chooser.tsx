@@ -4,6 +4,9 @@ import { useEffect } from "preact/hooks";
 
 import { fieldText, kubernetes } from "../data/api.ts";
 
+/** With spaces around it, which are removed. */
+const namePattern = "\\s*[a-z0-9]([\\-a-z0-9]*[a-z0-9])?\\s*";
+
 /** Undefined if the user may not list namespaces either. */
 const names = signal<readonly string[] | undefined>(undefined);
 
@@ -29,7 +32,14 @@ export function NamespaceChooser({ onChoose }: { readonly onChoose: (namespace: 
     >
       <label>
         <span>Namespace</span>
-        <input name="namespace" list="namespaces" required autocomplete="off" />
+        <input
+          name="namespace"
+          list="namespaces"
+          required
+          autocomplete="off"
+          pattern={namePattern}
+          title="A namespace has lower-case letters, digits and hyphens."
+        />
       </label>
       <datalist id="namespaces">
         {(names.value ?? []).map((name) => (

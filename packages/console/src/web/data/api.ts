@@ -92,7 +92,8 @@ function failure(response: Response, text: string, path: string): ApiError {
   return new ApiError(response.status, message);
 }
 
-function messageIn(text: string): string | undefined {
+/** Of a Problem or a Status. */
+export function messageIn(text: string): string | undefined {
   try {
     const { message } = JSON.parse(text) as { message?: unknown };
     return typeof message === "string" ? message : undefined;

@@ -1,6 +1,7 @@
 /** All Stacks that the user may see. Whoever may not list all namespaces chooses one. */
 import type { Stack } from "@pko/api/browser";
 
+import { isObjectName } from "../lib/routes.ts";
 import { query } from "./location.ts";
 import { useWatch, type Watched } from "./watches.ts";
 
@@ -13,7 +14,8 @@ export interface Fleet {
 }
 
 export function useFleet(): Fleet {
-  const namespace = query.value.get("namespace") ?? "";
+  const wanted = query.value.get("namespace") ?? "";
+  const namespace = isObjectName(wanted) ? wanted : "";
   const all = useWatch<Stack>("stacks", {}).value;
   const isDenied = all.state.kind === "denied";
   const one = useWatch<Stack>("stacks", isDenied && namespace !== "" ? { namespace } : undefined).value;

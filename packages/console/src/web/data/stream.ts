@@ -4,7 +4,7 @@ import { batch, signal } from "@preact/signals";
 import { encodeSubscriptions, type StreamMessage, type Subscription } from "../../shared/contract.ts";
 import { isSilent, resumed, retryDelay } from "../lib/reconnect.ts";
 import { parseSse } from "../lib/sse.ts";
-import { session } from "./api.ts";
+import { errorText, loadSession, messageIn, session } from "./api.ts";
 
 export interface Subscriber {
   readonly subscription: Subscription;
@@ -16,6 +16,8 @@ export interface Subscriber {
 
 export type Connection = "idle" | "connecting" | "live" | "lost";
 export const connection = signal<Connection>("idle");
+/** Why the server refuses the stream; empty if it does not, or does not say. */
+export const connectionProblem = signal("");
 
 const subscribers = new Map<string, Subscriber>();
 /** Views that are replaced unsubscribe and subscribe at the same time: one new stream serves both. */
@@ -53,16 +55,31 @@ async function open(): Promise<void> {
   controller = own;
   lastHeard = Date.now();
   if (connection.peek() !== "lost") connection.value = "connecting";
-  try {
-    await read(own.signal);
-  } catch {
-    // Whatever the reason: it is tried again below.
-  }
+  const problem = await readToEnd(own.signal);
   if (own.signal.aborted) return;
+  if (session.peek()?.signedIn === false) {
+    connection.value = "idle";
+    return;
+  }
   failures++;
   connection.value = "lost";
+  connectionProblem.value = problem;
   scheduleOpen(retryDelay(failures));
 }
+
+/** Whatever the reason is, the stream is opened again. Returns it if the server has refused the stream. */
+async function readToEnd(signal: AbortSignal): Promise<string> {
+  try {
+    await read(signal);
+  } catch (error) {
+    return error instanceof Refused ? errorText(error) : "";
+  }
+  // The server ends a stream whose token is no longer accepted.
+  if (!signal.aborted) await loadSession();
+  return "";
+}
+
+class Refused extends Error {}
 
 async function read(signal: AbortSignal): Promise<void> {
   const all = [...subscribers.values()];
@@ -76,9 +93,10 @@ async function read(signal: AbortSignal): Promise<void> {
   const q = encodeSubscriptions(resumed(wanted, versions));
   const response = await fetch(`/stream?q=${q}`, { signal, headers: { accept: "text/event-stream" } });
   if (response.status === 401) session.value = { signedIn: false, mode: session.peek()?.mode ?? "token" };
-  if (!response.ok || !response.body) throw new Error(`the stream answered ${response.status}`);
+  if (!response.ok || !response.body) throw new Refused(messageIn(await response.text()) ?? "");
   for (const subscriber of all) subscriber.reopened();
   connection.value = "live";
+  connectionProblem.value = "";
   await readEvents(response.body);
 }
 

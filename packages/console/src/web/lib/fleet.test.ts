@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import {
   countStates,
+  countText,
   distinct,
   filterFleet,
   filterFromQuery,
@@ -69,3 +70,11 @@ test("all states are counted, also those that no Stack is in", () => {
 test("the values of a filter are sorted, without duplicates and blanks", () => {
   expect(distinct(["b", "a", "", "b"])).toEqual(["a", "b"]);
 });
+
+test.each([
+  [0, 0, "0 Stacks"],
+  [1, 1, "1 Stack"],
+  [6, 6, "6 Stacks"],
+  [2, 6, "2 of 6 Stacks"],
+  [0, 1, "0 of 1 Stack"],
+])("%d of %d", (shown, all, text) => expect(countText(shown, all)).toBe(text));

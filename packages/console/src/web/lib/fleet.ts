@@ -94,6 +94,11 @@ export function countStates(rows: readonly FleetRow[]): { readonly state: StackS
   return stackStates.map((state) => ({ state, count: counts.get(state) ?? 0 }));
 }
 
+export function countText(shown: number, all: number): string {
+  const total = all === 1 ? "1 Stack" : `${all} Stacks`;
+  return shown === all ? total : `${shown} of ${total}`;
+}
+
 /** The values among which a filter chooses, sorted. */
 export const distinct = (values: readonly string[]): string[] =>
   [...new Set(values)].filter(Boolean).toSorted((a, b) => a.localeCompare(b));

@@ -40,21 +40,27 @@ export function parseRoute(path: string): Route {
   }
 }
 
+/** Whether an object can have this name. The server refuses subscriptions to others. */
+export const isObjectName = (text: string | undefined): text is string =>
+  text !== undefined && /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(text);
+
 function stackRoute([namespace, name, tab = "overview", ...more]: readonly string[]): Route | undefined {
   const known = stackTabs.find((each) => each === tab);
-  if (!namespace || !name || !known || more.length > 0) return undefined;
+  if (!isObjectName(namespace) || !isObjectName(name) || !known || more.length > 0) return undefined;
   return { page: "stack", namespace, name, tab: known };
 }
 
 function runRoute([namespace, name, tab = "timeline", other, ...more]: readonly string[]): Route | undefined {
-  if (!namespace || !name || more.length > 0) return undefined;
-  if (tab === "compare") return other ? { page: "compare", namespace, name, other } : undefined;
+  if (!isObjectName(namespace) || !isObjectName(name) || more.length > 0) return undefined;
+  if (tab === "compare") return isObjectName(other) ? { page: "compare", namespace, name, other } : undefined;
   const known = runTabs.find((each) => each === tab);
   return known && other === undefined ? { page: "run", namespace, name, tab: known } : undefined;
 }
 
 function approvalRoute([namespace, name, ...more]: readonly string[]): Route | undefined {
-  return namespace && name && more.length === 0 ? { page: "approval", namespace, name } : undefined;
+  return isObjectName(namespace) && isObjectName(name) && more.length === 0
+    ? { page: "approval", namespace, name }
+    : undefined;
 }
 
 /** An address that is not encoded correctly is shown as missing, not thrown at the user. */

@@ -4,7 +4,7 @@ import { parsePlan } from "./plan.ts";
 import { missingPermission } from "./permission.ts";
 import { searchLog, splitMatches, withoutEscapes } from "./search-log.ts";
 import { toYaml } from "./to-yaml.ts";
-import { visibleRange } from "./visible-range.ts";
+import { rowAfterKey, tabStop, visibleRange } from "./visible-range.ts";
 
 describe("YAML", () => {
   const value = {
@@ -100,4 +100,24 @@ describe("the visible rows", () => {
     ["after a filter has shortened the list", { ...rows, rowCount: 3, scrollTop: 49_500 }, { from: 2, to: 3 }],
     ["of nothing", { ...rows, rowCount: 0, scrollTop: 0 }, { from: 0, to: 0 }],
   ])("%s", (_, viewport, range) => expect(visibleRange(viewport)).toEqual(range));
+});
+
+describe("a long list is one stop of the Tab key", () => {
+  const range = { from: 90, to: 130 };
+  test.each([
+    ["the row that had the focus last", 95, 95],
+    ["the first visible row, if that is no longer rendered", 3, 100],
+    ["the first visible row, if that is not rendered yet", 500, 100],
+  ])("%s", (_, last, row) => expect(tabStop(range, { scrollTop: 5600, rowHeight: 56, last })).toBe(row));
+
+  test.each([
+    ["ArrowDown", 5, 6],
+    ["ArrowDown", 99, 99],
+    ["ArrowUp", 0, 0],
+    ["PageDown", 95, 99],
+    ["PageUp", 50, 40],
+    ["Home", 50, 0],
+    ["End", 50, 99],
+    ["Enter", 50, undefined],
+  ])("%s at row %d", (key, index, row) => expect(rowAfterKey(key, index, 100)).toBe(row));
 });

@@ -12,6 +12,7 @@ import { isNarrow } from "../data/media.ts";
 import { useShortcut } from "../data/shortcuts.ts";
 import {
   countStates,
+  countText,
   distinct,
   filterFleet,
   filterFromQuery,
@@ -68,7 +69,7 @@ function FleetView({ fleet }: { readonly fleet: Fleet }) {
     <div class="fleet">
       <PageTitle title="Stacks">
         <p class="subtitle" role="status">
-          {shown.length === rows.length ? `${rows.length} Stacks` : `${shown.length} of ${rows.length} Stacks`}
+          {countText(shown.length, rows.length)}
           {isSynced ? "" : ", loading…"}
         </p>
       </PageTitle>
@@ -81,7 +82,7 @@ function FleetView({ fleet }: { readonly fleet: Fleet }) {
           items={shown}
           rowHeight={isNarrow.value ? 104 : 56}
           keyOf={({ namespace, name }) => `${namespace}/${name}`}
-          render={(row) => <Row row={row} />}
+          render={(row, tabIndex) => <Row row={row} tabIndex={tabIndex} />}
         />
       ) : null}
       {shown.length === 0 && isSynced ? <NoStacks hasSome={rows.length > 0} /> : null}
@@ -168,9 +169,9 @@ function Choice({ label, values, value, onChange }: ChoiceProps) {
   );
 }
 
-function Row({ row }: { readonly row: FleetRow }) {
+function Row({ row, tabIndex }: { readonly row: FleetRow; readonly tabIndex: number }) {
   return (
-    <a class="fleet-row" href={paths.stack(row)}>
+    <a class="fleet-row" href={paths.stack(row)} tabIndex={tabIndex}>
       <span class="fleet-state">
         <StateBadge state={row.state} />
       </span>
