@@ -4,7 +4,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import type { Asset, Assets } from "../../build.ts";
-import { respond } from "./responses.ts";
+import { acceptsGzip, respond } from "./responses.ts";
 
 /** Where an executable has the page, beside its modules. */
 export const embeddedFolder = "console-page";
@@ -56,7 +56,7 @@ export function assetServer(assets: Assets): AssetServer {
     const common = { etag, vary: "accept-encoding", "cache-control": cacheControl };
     if (headers.get("if-none-match") === etag) return respond(null, { status: 304, headers: common });
     const { contentType } = asset;
-    if (!isText(asset) || !/\bgzip\b/.test(headers.get("accept-encoding") ?? "")) {
+    if (!isText(asset) || !acceptsGzip(headers)) {
       return respond(asset.bytes, { contentType, headers: common });
     }
     const bytes = compressed.get(path) ?? Bun.gzipSync(asset.bytes, { level: 9 });

@@ -246,6 +246,23 @@ describe("a token that the user enters", () => {
     expect((await send(console, stacks, { headers: { cookie } })).status).toBe(401);
   });
 
+  test.each([
+    ["in the cluster is compressed, if the browser accepts it", "gzip, br", "gzip"],
+    ["is not compressed if the browser does not accept it", "br", null],
+  ])("a stream %s", async (_, accepted, encoding) => {
+    const console = await open();
+    const q = encodeSubscriptions([{ id: "a", kind: "watch", resource: "stacks" }]);
+    const headers = { ...proxied, "accept-encoding": accepted };
+    const stream = await send(console, `/stream?q=${q}`, { headers });
+    expect(stream.headers.get("content-encoding")).toBe(encoding);
+    let text = "";
+    for await (const chunk of stream.body ?? []) {
+      text += new TextDecoder().decode(chunk);
+      if (text.includes('"synced"')) break;
+    }
+    expect(text).toStartWith("retry: 2000\n\ndata: ");
+  });
+
   test("ends after twelve hours, with the pages that are open", async () => {
     const clock = manualClock();
     const console = await open({ clock });

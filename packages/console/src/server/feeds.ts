@@ -12,7 +12,6 @@ import {
   sleep,
   type Clock,
   type Credentials,
-  type KubeObject,
   type Resource,
 } from "@pko/kube";
 
@@ -25,6 +24,7 @@ import {
 } from "../shared/contract.ts";
 import { watchable } from "./allow-list.ts";
 import { readLog } from "./log-feed.ts";
+import { slim } from "./slim.ts";
 import { userAgent } from "./upstream.ts";
 
 export interface FeedContext {
@@ -114,7 +114,7 @@ async function sendList(context: FeedContext, kind: Resource, subscription: Watc
   for await (const page of listPages(credentials, kind, options)) {
     for (const object of page.items) {
       // Without a version: a page that is disconnected before the end of the list needs a new one.
-      await emit({ id, type: "object", change: "ADDED", object: slim(object), resourceVersion: "" });
+      await emit({ id, type: "object", change: "ADDED", object: slim(object, subscription), resourceVersion: "" });
     }
     ({ resourceVersion } = page);
   }
@@ -150,15 +150,9 @@ async function sendChanges(context: FeedContext, kind: Resource, { subscription,
       continue;
     }
     resourceVersion = event.object.metadata.resourceVersion ?? resourceVersion;
-    await emit({ id, type: "object", change: event.type, object: slim(event.object), resourceVersion });
+    await emit({ id, type: "object", change: event.type, object: slim(event.object, subscription), resourceVersion });
   }
   return resourceVersion;
-}
-
-/** A third of many objects are managed fields, which no page shows. */
-function slim({ metadata, ...object }: KubeObject): object {
-  const { managedFields: _, ...rest } = metadata;
-  return { ...object, metadata: rest };
 }
 
 function logSource(context: FeedContext, subscription: LogSubscription): Source {

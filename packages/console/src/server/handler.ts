@@ -9,7 +9,7 @@ import { isRefusal, readBody } from "./body.ts";
 import { cookieHeader, isToken, type Caller, type Callers, type SignIn } from "./callers.ts";
 import { messages, unreachable } from "./messages.ts";
 import { hostProblem, isLoopbackHost, isSecure, originProblem, type Origins } from "./origin.ts";
-import { json, refuse, respond } from "./responses.ts";
+import { acceptsGzip, json, refuse, respond } from "./responses.ts";
 import { openStream } from "./stream.ts";
 import { parseSubscriptions } from "./subscriptions.ts";
 import { callApi, UnreachableError, whoAmI } from "./upstream.ts";
@@ -158,14 +158,17 @@ function forget({ callers }: Context, { mode, session }: Caller): void {
 }
 
 function stream(context: Context, request: Request, caller: Caller): Response {
-  const { callers, clock } = context;
+  const { callers, clock, signIn } = context;
   const query = new URL(request.url).searchParams;
   const subscriptions = query.size === 1 ? parseSubscriptions(query.get("q") ?? "") : undefined;
   if (!subscriptions) return refuse(400, messages.badSubscriptions);
   if (caller.usage.streams.size >= limits.streamsPerSession) return refuse(429, messages.tooManyStreams);
   if (callers.streamCount >= limits.streams) return refuse(503, messages.serverBusy, { "retry-after": "30" });
-  const { signal } = request;
-  return openStream({ caller, subscriptions, clock, signal, onUnauthorized: () => forget(context, caller) });
+  const { signal, headers } = request;
+  // With a kubeconfig, the browser is on the same machine.
+  const isCompressed = signIn.mode === "cluster" && acceptsGzip(headers);
+  const onUnauthorized = (): void => forget(context, caller);
+  return openStream({ caller, subscriptions, clock, signal, onUnauthorized, isCompressed });
 }
 
 async function passOn(context: Context, request: Request, caller: Caller): Promise<Response> {

@@ -57,3 +57,5 @@ export function refuse(status: number, message: string, headers?: Readonly<Recor
   const problem: Problem = { message };
   return json(problem, { status, ...(headers && { headers }) });
 }
+
+export const acceptsGzip = (headers: Headers): boolean => /\bgzip\b/.test(headers.get("accept-encoding") ?? "");

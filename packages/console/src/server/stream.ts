@@ -3,6 +3,7 @@ import type { Clock } from "@pko/kube";
 
 import { limits, type Subscription } from "../shared/contract.ts";
 import type { Caller } from "./callers.ts";
+import { Compressor } from "./compressor.ts";
 import { runFeed } from "./feeds.ts";
 import { Outbox } from "./outbox.ts";
 import { respond } from "./responses.ts";
@@ -17,9 +18,11 @@ interface StreamOptions {
   /** Aborts when the browser disconnects. */
   readonly signal: AbortSignal;
   readonly onUnauthorized: () => void;
+  readonly isCompressed?: boolean;
 }
 
-export function openStream({ caller, subscriptions, clock, signal, onUnauthorized }: StreamOptions): Response {
+export function openStream(options: StreamOptions): Response {
+  const { caller, subscriptions, clock, signal, onUnauthorized, isCompressed = false } = options;
   const own = new AbortController();
   const { streams } = caller.usage;
   const outbox = new Outbox(outboxChars);
@@ -46,10 +49,10 @@ export function openStream({ caller, subscriptions, clock, signal, onUnauthorize
     },
   };
   for (const subscription of subscriptions) void runFeed(context, subscription);
-  return respond(eventStream(outbox, { clock, signal: own.signal, end }), {
+  return respond(eventStream(outbox, { clock, signal: own.signal, end, isCompressed }), {
     contentType: "text/event-stream; charset=utf-8",
     // Proxies such as nginx would collect the events.
-    headers: { "x-accel-buffering": "no" },
+    headers: { "x-accel-buffering": "no", ...(isCompressed && { "content-encoding": "gzip" }) },
   });
 }
 
@@ -57,28 +60,39 @@ interface Life {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly end: () => void;
+  readonly isCompressed: boolean;
 }
 
 /** Events are taken from the outbox when the browser's connection has room for them. */
-function eventStream(outbox: Outbox, { clock, signal, end }: Life): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
+function eventStream(outbox: Outbox, { clock, signal, end, isCompressed }: Life): ReadableStream<Uint8Array> {
+  const encoder = isCompressed ? new Compressor() : plainEncoder();
   let isStarted = false;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        if (!isStarted) {
-          isStarted = true;
-          controller.enqueue(encoder.encode("retry: 2000\n\n"));
-          return;
-        }
-        const text = await nextEvents(outbox, clock, signal);
-        if (text === undefined) controller.close();
-        else controller.enqueue(encoder.encode(text));
+        const text = isStarted ? await nextEvents(outbox, clock, signal) : "retry: 2000\n\n";
+        isStarted = true;
+        if (text !== undefined) return controller.enqueue(await encoder.part(text));
+        const rest = await encoder.end();
+        if (rest.length > 0) controller.enqueue(rest);
+        controller.close();
       },
-      cancel: end,
+      cancel() {
+        encoder.stop();
+        end();
+      },
     },
     { highWaterMark: 0 },
   );
+}
+
+function plainEncoder(): Pick<Compressor, "part" | "end" | "stop"> {
+  const encoder = new TextEncoder();
+  return {
+    part: async (text) => encoder.encode(text),
+    end: async () => new Uint8Array(),
+    stop: () => undefined,
+  };
 }
 
 /** A comment if there are none for a while; undefined if the stream has ended. */

@@ -1,0 +1,35 @@
+/** Objects without what no page shows: lists of 10,000 Stacks are sent to every browser. Pure. */
+import type { KubeObject } from "@pko/kube";
+
+import type { WatchSubscription } from "../shared/contract.ts";
+
+/**
+ * A page about one object shows all of it except its managed fields, which are a third of many objects. Pages that list Stacks
+ * show neither their annotations, with the last applied configuration, nor configuration, outputs and drifted resources.
+ */
+export function slim(object: KubeObject, { resource, name }: WatchSubscription): object {
+  const { managedFields: _, ...metadata } = object.metadata;
+  const isListed = resource === "stacks" && name === undefined;
+  return isListed ? listed({ ...object, metadata }) : { ...object, metadata };
+}
+
+interface Listed {
+  readonly metadata: object;
+  readonly spec?: object;
+  readonly status?: object;
+}
+
+function listed({ metadata, spec, status, ...object }: Listed): object {
+  return {
+    ...object,
+    metadata: without(metadata, ["annotations", "labels", "finalizers", "ownerReferences"]),
+    ...(spec && { spec: without(spec, ["config"]) }),
+    ...(status && { status: without(status, ["outputs", "drift"]) }),
+  };
+}
+
+function without(object: object, names: readonly string[]): object {
+  const rest: Record<string, unknown> = { ...object };
+  for (const name of names) delete rest[name];
+  return rest;
+}
