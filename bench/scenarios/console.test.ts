@@ -8,7 +8,8 @@ const visit = (firstMs: number): Visit => ({
   firstMs,
   allMs: 900,
   cpuMs: 300,
-  scroll: { frames: 300, medianMs: 16, p95Ms: 20, slowShare: 0, cpuMsPerFrame: 8 },
+  longestTaskMs: 60,
+  scroll: { frames: 300, medianMs: 16, p95Ms: 20, slowShare: 0, cpuMsPerFrame: 8, longTasks: 0 },
 });
 
 test("sizes are in KB, and times are those of all visits", () => {

@@ -39,6 +39,7 @@ export function findings({ scriptBytes, styleBytes, visits }: ConsoleFigures, st
       ...times("first", "first Stacks shown", ({ firstMs }) => firstMs),
       ...times("all", "all Stacks shown", ({ allMs }) => allMs),
       ...times("cpu", "CPU time of the page until then", ({ cpuMs }) => cpuMs),
+      ...times("task", "longest task until then", ({ longestTaskMs }) => longestTaskMs),
       ...times("frame.p95", "frame while scrolling, 95 %", ({ scroll }) => scroll.p95Ms),
       ...times("frame.cpu", "CPU time of a frame while scrolling", ({ scroll }) => scroll.cpuMsPerFrame),
     ],

@@ -11,7 +11,13 @@ export interface Visit {
   readonly allMs: number;
   /** CPU time of the page's main thread until then, which other work on the machine hardly changes. */
   readonly cpuMs: number;
-  readonly scroll: FrameFigures & { readonly cpuMsPerFrame: number };
+  /** The longest that the main thread was busy without a pause until then, if that was more than 50 ms; otherwise 0. */
+  readonly longestTaskMs: number;
+  readonly scroll: FrameFigures & {
+    readonly cpuMsPerFrame: number;
+    /** How often the main thread was busy for more than 50 ms: keys and clicks wait that long. */
+    readonly longTasks: number;
+  };
 }
 
 export interface ConsoleFigures {

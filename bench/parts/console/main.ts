@@ -62,9 +62,17 @@ async function visit(browser: Browser, server: string, assets: Assets): Promise<
     });
     const cpuMs = await threadTime();
     const { load = 0, first = 0, all = 0 } = await page.evaluate(() => (globalThis as unknown as Recorder).times);
+    const before = await longTasks(page);
     const scrolled = frameFigures(await scroll(page));
     const cpuMsPerFrame = ((await threadTime()) - cpuMs) / scrolled.frames;
-    return { loadMs: load, firstMs: first, allMs: all, cpuMs, scroll: { ...scrolled, cpuMsPerFrame } };
+    return {
+      loadMs: load,
+      firstMs: first,
+      allMs: all,
+      cpuMs,
+      longestTaskMs: Math.max(0, ...before),
+      scroll: { ...scrolled, cpuMsPerFrame, longTasks: (await longTasks(page)).length - before.length },
+    };
   } finally {
     await context.close();
     await console.stop();
@@ -83,12 +91,21 @@ async function threadTimeOf(page: Page): Promise<() => Promise<number>> {
 
 interface Recorder {
   times: { load?: number; first?: number; all?: number };
+  /** In milliseconds, each more than 50. */
+  tasks: number[];
 }
+
+const longTasks = async (page: Page): Promise<number[]> =>
+  await page.evaluate(() => (globalThis as unknown as Recorder).tasks);
 
 /** Runs in the page, before its scripts. Times count from the start of the navigation. */
 function recordTimes(complete: string): void {
   const times: Recorder["times"] = {};
-  Object.assign(globalThis, { times });
+  const tasks: Recorder["tasks"] = [];
+  Object.assign(globalThis, { times, tasks });
+  new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration))).observe({
+    type: "longtask",
+  });
   addEventListener("load", () => (times.load = performance.now()));
   const check = (): void => {
     if (document.querySelector(".fleet-row")) times.first ??= performance.now();
@@ -122,12 +139,14 @@ function table({ scriptBytes, styleBytes, visits, load }: ConsoleFigures): strin
     [`first of ${values.stacks} Stacks shown`, ms(({ firstMs }) => firstMs)],
     ["all Stacks shown, sorted", ms(({ allMs }) => allMs)],
     ["CPU time of the page until then", ms(({ cpuMs }) => cpuMs)],
+    ["longest task until then", ms(({ longestTaskMs }) => longestTaskMs)],
     [
       "scrolling: time of a frame",
       `median ${ms(({ scroll }) => scroll.medianMs)}, 95 % ${ms((each) => each.scroll.p95Ms)}`,
     ],
     ["scrolling: longer than 33 ms", slow],
     ["scrolling: CPU time of a frame", `${median(({ scroll }) => scroll.cpuMsPerFrame).toFixed(1)} ms`],
+    ["scrolling: tasks of more than 50 ms", median(({ scroll }) => scroll.longTasks).toFixed(0)],
     ["load of the machine", load.toFixed(1)],
   ];
   return rows.map(([name = "", value = ""]) => `${name.padEnd(36)} ${value}`).join("\n");
