@@ -211,6 +211,18 @@ test("a page that the server refuses says so, and continues when another one is 
   await first.context.close();
 });
 
+test("an address that was used continues the session in its browser, and is refused in another one", async () => {
+  const visitor = await stage.admin();
+  await visitor.page.goto("about:blank");
+  await visitor.page.goto(`${visitor.origin}/#token=used`);
+  await visitor.untilText("6 Stacks");
+  const other = await stage.visit(`${visitor.origin}/#token=used`);
+  await other.untilText("The address with this token has been used");
+  await other.untilText("Open the address from your terminal.");
+  expect(await other.page.getByLabel("Token").count()).toBe(0);
+  await Promise.all([visitor.context.close(), other.context.close()]);
+});
+
 test("a page of a session that has ended shows the sign-in page, and no data", async () => {
   const url = await stage.withTokens();
   const visitor = await stage.visit(url);

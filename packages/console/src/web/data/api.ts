@@ -35,13 +35,25 @@ export async function loadSession(): Promise<void> {
     sessionProblem.value = "";
   } catch (error) {
     sessionProblem.value = errorText(error);
-    if (error instanceof ApiError && error.status === 401) session.value = { signedIn: false, mode: "token" };
+    if (error instanceof ApiError && error.status === 401) await showRefusal();
   }
 }
 
+/** The address was used before. In the browser that used it, the session continues. */
+async function showRefusal(): Promise<void> {
+  const current = await request<Session>("/session").catch((): Session => ({ signedIn: false, mode: "token" }));
+  if (current.signedIn) sessionProblem.value = "";
+  session.value = current;
+}
+
+const urlToken = (): string | null => new URLSearchParams(location.hash.slice(1)).get(urlTokenParameter);
+
+/** The address can start a new session. */
+export const hasUrlToken = (): boolean => urlToken() !== null;
+
 /** The token must not stay in the address, where it could be copied. */
 function takeUrlToken(): string | undefined {
-  const token = new URLSearchParams(location.hash.slice(1)).get(urlTokenParameter);
+  const token = urlToken();
   if (token === null) return undefined;
   history.replaceState(history.state, "", location.pathname + location.search);
   return token;

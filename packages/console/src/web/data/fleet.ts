@@ -2,8 +2,9 @@
 import type { Stack } from "@pko/api/browser";
 
 import { isObjectName } from "../lib/routes.ts";
-import { query } from "./location.ts";
-import { useWatch, type Watched } from "./watches.ts";
+import { hasUrlToken } from "./api.ts";
+import { query, route } from "./location.ts";
+import { prefetch, useWatch, type Watched } from "./watches.ts";
 
 export interface Fleet {
   readonly stacks: Watched<Stack>;
@@ -24,6 +25,11 @@ export function useFleet(): Fleet {
     needsNamespace: isDenied && namespace === "",
     namespace,
   };
+}
+
+/** Of a user who has a session, the Stacks are requested together with the session, not after it. */
+export function prefetchFleet(): void {
+  if (route.peek().page === "fleet" && !hasUrlToken()) prefetch("stacks", {});
 }
 
 /** Links between views keep the namespace that a user without permission for all had to choose. */

@@ -1,5 +1,5 @@
 /** The one stream of this tab. It is opened again when subscriptions change, after an error, and after a sleep. */
-import { batch, signal } from "@preact/signals";
+import { batch, effect, signal } from "@preact/signals";
 
 import { encodeSubscriptions, type StreamMessage, type Subscription } from "../../shared/contract.ts";
 import { isSilent, resumed, retryDelay } from "../lib/reconnect.ts";
@@ -57,7 +57,7 @@ async function open(): Promise<void> {
   if (connection.peek() !== "lost") connection.value = "connecting";
   const problem = await readToEnd(own.signal);
   if (own.signal.aborted) return;
-  if (session.peek()?.signedIn === false) {
+  if (session.peek()?.signedIn !== true) {
     connection.value = "idle";
     return;
   }
@@ -92,7 +92,8 @@ async function read(signal: AbortSignal): Promise<void> {
   const wanted = all.map(({ subscription }) => subscription);
   const q = encodeSubscriptions(resumed(wanted, versions));
   const response = await fetch(`/stream?q=${q}`, { signal, headers: { accept: "text/event-stream" } });
-  if (response.status === 401) session.value = { signedIn: false, mode: session.peek()?.mode ?? "token" };
+  const known = session.peek();
+  if (response.status === 401 && known) session.value = { signedIn: false, mode: known.mode };
   if (!response.ok || !response.body) throw new Refused(messageIn(await response.text()) ?? "");
   for (const subscriber of all) subscriber.reopened();
   connection.value = "live";
@@ -133,7 +134,15 @@ function reopenIfLost(): void {
   if (connection.peek() === "lost") scheduleOpen(0);
 }
 
+/** A stream that was opened too early, before the user was signed in, is opened again. */
+function openWhenSignedIn(): void {
+  effect(() => {
+    if (session.value?.signedIn === true && connection.peek() === "idle" && subscribers.size > 0) scheduleOpen(0);
+  });
+}
+
 export function startStream(): void {
+  openWhenSignedIn();
   setInterval(reopenIfSilent, checkMs);
   addEventListener("online", reopenIfLost);
   document.addEventListener("visibilitychange", () => {

@@ -88,6 +88,12 @@ function subscriberOf(
   };
 }
 
+/** Starts to watch what the page will need, and keeps it until the page uses it. */
+export function prefetch(resource: WatchedResource, scope: Scope): void {
+  acquire(resource, scope);
+  release(keyOf(resource, scope));
+}
+
 function release(key: string): void {
   const entry = entries.get(key);
   if (!entry) return;
