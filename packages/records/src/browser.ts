@@ -5,6 +5,7 @@
 import { decompress } from "./decompress.ts";
 import { readLogLine, type LogLine } from "./log-line.ts";
 import type { RecordContent } from "./record.ts";
+import { withRepetitions } from "./repetitions.ts";
 import type { NumberedEvent } from "./run-event.ts";
 
 export type * from "./index.ts";
@@ -31,7 +32,7 @@ export async function decodeContent(encoded: string): Promise<RecordContent | un
     Array.isArray(resources) &&
     resources.every((resource) => typeof fields(resource)["urn"] === "string") &&
     ["events", "resources", "values"].every((name) => typeof fields(omitted)[name] === "number");
-  return isContent ? (value as RecordContent) : undefined;
+  return isContent ? withRepetitions(value as RecordContent) : undefined;
 }
 
 function isNumberedEvent(value: unknown): value is NumberedEvent {

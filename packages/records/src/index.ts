@@ -6,5 +6,6 @@ export * from "./limits.ts";
 export type { LogLine } from "./log-line.ts";
 export * from "./progress.ts";
 export * from "./record.ts";
+export { withoutRepetitions } from "./repetitions.ts";
 export * from "./run-event.ts";
 export * from "./urn.ts";

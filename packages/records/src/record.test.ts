@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 
-import { decodeContent, emptyContent, encodeContent, withoutRepetitions, type RecordContent } from "./record.ts";
+import * as browser from "./browser.ts";
+import { decodeContent, emptyContent, encodeContent, type RecordContent } from "./record.ts";
+import { withoutRepetitions } from "./repetitions.ts";
 
 const content: RecordContent = {
   ...emptyContent,
@@ -32,7 +34,9 @@ test("what events repeat about resources is left out and added again", async () 
     { ...step, op: "delete-replaced", id: "6" },
     { ...step, ...place, urn: "urn:deleted", op: "delete" },
   ]);
-  expect(await decodeContent(await encodeContent(compact))).toEqual(all);
+  const encoded = await encodeContent(compact);
+  expect(await decodeContent(encoded)).toEqual(all);
+  expect(await browser.decodeContent(encoded)).toEqual(all);
 });
 
 test("content that cannot be read is undefined", async () => {

@@ -3,7 +3,8 @@ import { Type, type Static } from "typebox";
 import { Check } from "typebox/value";
 import { decompress } from "./decompress.ts";
 import { maxIdChars, maxUrnChars } from "./limits.ts";
-import { NumberedEvent, type ResourceEvent } from "./run-event.ts";
+import { withRepetitions } from "./repetitions.ts";
+import { NumberedEvent } from "./run-event.ts";
 
 /** Changes only if a reader of this version would misunderstand the content. */
 const contentVersion = 1;
@@ -56,47 +57,6 @@ export async function encodeContent(content: RecordContent): Promise<string> {
   const text = new Blob([JSON.stringify(content)]).stream();
   const bytes = await new Response(text.pipeThrough(new CompressionStream("gzip"))).bytes();
   return bytes.toBase64();
-}
-
-/** What an event says about a resource besides what happens to it. */
-const placeFields = ["parent", "provider", "id"] as const;
-
-/**
- * Leaves out of events what `resources` says about the same resource: gzip does not find repetitions that are so far apart.
- * `decodeContent` adds it again.
- */
-export function withoutRepetitions(content: RecordContent): RecordContent {
-  return mapResourceEvents(content, (event, resource) => {
-    const copy = { ...event };
-    for (const field of placeFields) if (copy[field] === resource[field]) delete copy[field];
-    return copy;
-  });
-}
-
-function withRepetitions(content: RecordContent): RecordContent {
-  return mapResourceEvents(content, (event, resource) => {
-    const copy = { ...event };
-    for (const field of placeFields) {
-      const value = resource[field];
-      // The start of a step has only the parent.
-      const isReported = field === "parent" || event.phase !== "started";
-      if (isReported && value !== undefined) copy[field] ??= value;
-    }
-    return copy;
-  });
-}
-
-function mapResourceEvents(
-  content: RecordContent,
-  map: (event: ResourceEvent, resource: RecordedResource) => ResourceEvent,
-): RecordContent {
-  const byUrn = new Map(content.resources.map((resource) => [resource.urn, resource]));
-  const events = content.events.map((numbered) => {
-    const { event } = numbered;
-    const resource = event.kind === "resource" ? byUrn.get(event.urn) : undefined;
-    return event.kind === "resource" && resource ? { ...numbered, event: map(event, resource) } : numbered;
-  });
-  return { ...content, events };
 }
 
 /** Undefined if it is damaged or of a later version. */
