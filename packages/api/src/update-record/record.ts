@@ -54,7 +54,7 @@ export const UpdateRecordContent = Type.Object(
     inputs: optional(
       mapOf(
         text("A digest.", { maxLength: 128 }),
-        "Digests of the inputs: two runs with the same digest had the same input.",
+        "Digests of the inputs: two runs with the same digest had the same input. No value can be guessed from them.",
       ),
     ),
     permalink: optional(text("The URL of the run in Pulumi Cloud.", { maxLength: 2048 })),

@@ -27,6 +27,8 @@ export interface Address {
 export interface PodFacts {
   readonly agent: AgentPod;
   readonly isDeleting: boolean;
+  /** The hash of the Secrets and ConfigMaps that it reads; absent if it has none. */
+  readonly referencesHash?: string;
   /** Present if the kubelet has missed a deadline for the pod. */
   readonly overdue?: OverduePod;
 }

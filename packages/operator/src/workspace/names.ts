@@ -12,5 +12,3 @@ export const builtHashAnnotation = "auto.pulumi.com/built-hash";
 export const backedOffAnnotation = "auto.pulumi.com/put-away";
 /** On the StatefulSet: when its controller was last made to retry the creation of the pod. */
 export const podRetriedAnnotation = "auto.pulumi.com/pod-retried-at";
-/** On the pod: the hash of the Secrets and ConfigMaps that it reads. */
-export const referencesHashAnnotation = "auto.pulumi.com/references-hash";

@@ -14,6 +14,9 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 export { podNameOf };
 
+/** On the pod: the hash of the Secrets and ConfigMaps that it reads, and of their UIDs. A change replaces the pod. */
+export const referencesHashAnnotation = "auto.pulumi.com/references-hash";
+
 /** The workspace of a pod, by the pod's name. */
 export function workspaceOfPod({ metadata }: ApiObject<Pod>): Key | undefined {
   const suffix = podNameOf("");

@@ -1,6 +1,7 @@
 /** When is an update due? Pure. */
 import type { LastUpdate, NormalStack, UpdateType } from "@pko/api";
 
+import { formatInputs, parseInputs, type Input } from "../../shared/inputs.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { runDigest } from "../desired/run.ts";
 import type { WorkspaceOrigin } from "../desired/workspace.ts";
@@ -163,11 +164,10 @@ export function retryTime(last: LastUpdate, { retry }: Pick<NormalStack, "retry"
   return (parseTimestamp(last.lastResyncTime) ?? 0) + Math.min(backoff, limit);
 }
 
-/** Inputs from other Stacks, Secrets and ConfigMaps with their versions, as one text. */
 function currentInputs({ stackOutputs, configInputs }: StackView): string {
-  const outputs = stackOutputs.map(({ stack, output, version = "" }) => `${stack}.${output}@${version}`);
-  const values = configInputs.map(({ name, version }) => `${name}@${version}`);
-  return [...new Set([...outputs, ...values])].toSorted().join(" ");
+  const outputs = stackOutputs.map(({ stack, output, version = "" }): Input => [`${stack}.${output}`, version]);
+  const values = configInputs.map(({ name, version }): Input => [name, version]);
+  return formatInputs([...outputs, ...values]);
 }
 
 /**
@@ -175,14 +175,6 @@ function currentInputs({ stackOutputs, configInputs }: StackView): string {
  * it is new in the spec, or the last update was the Go operator's, which records no inputs.
  */
 function hasChangedInput(last: string, now: string): boolean {
-  const versions = new Map(last.split(" ").map(nameAndVersion));
-  return now.split(" ").some((input) => {
-    const [name, version] = nameAndVersion(input);
-    return versions.has(name) && versions.get(name) !== version;
-  });
-}
-
-function nameAndVersion(input: string): [name: string, version: string] {
-  const at = input.lastIndexOf("@");
-  return at < 0 ? [input, ""] : [input.slice(0, at), input.slice(at + 1)];
+  const versions = new Map(parseInputs(last));
+  return parseInputs(now).some(([name, version]) => versions.has(name) && versions.get(name) !== version);
 }

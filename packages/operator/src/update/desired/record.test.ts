@@ -1,5 +1,6 @@
 import {
   recordSizeAnnotation,
+  triggerAnnotation,
   triggerReasonAnnotation,
   type Approval,
   type UpdateRecord,
@@ -34,6 +35,11 @@ const read: RecordResult = {
 
 const finishedWith = (record: RecordResult, part: Partial<RunResult> = {}): ViewTrait =>
   run({ state: "finished", result: resultOf(part), outputs: [], record });
+
+const podReads =
+  (referencesHash: string): ViewTrait =>
+  (view) =>
+    view.pod ? { ...view, pod: { ...view.pod, referencesHash } } : view;
 
 const decision = (part: Partial<Approval["spec"]> = {}, usedBy = "update-uid"): ViewTrait => {
   const approval: Approval = {
@@ -125,6 +131,20 @@ const cases: readonly Case[] = [
       versions: { agent: "3.0.0", pulumi: "3.200.0", operator: expect.any(String) as string },
     },
   ],
+  [
+    "names the Secrets, ConfigMaps and outputs that the run used, with their versions, besides the agent's digests",
+    [
+      metadata({ annotations: { [triggerAnnotation]: JSON.stringify({ inputs: "db.url@a1 secret/db.password@b2" }) } }),
+      podReads("c3"),
+      finishedWith(read),
+    ],
+    { inputs: { "db.url": "a1", "secret/db.password": "b2", podReferences: "c3", config: "sha256:c" } },
+  ],
+  [
+    "of an Update that a user has created has the hash of what its pod reads",
+    [podReads("c3"), run(finished())],
+    { inputs: { podReferences: "c3" } },
+  ],
   ["has the error", [run(finished(failed))], { result: "failed", errorClass: "programError", message: "no\nerror: x" }],
   ["has no message after a success", [run(finished())], { message: undefined }],
   [
@@ -190,6 +210,14 @@ describe("the size of a record", () => {
     expect(bytes(record)).toBeLessThanOrEqual(61 * 1024);
     expect(record.record.content?.length).toBe(largest.content.length);
     expect(record.record.message).toEndWith("…");
+  });
+
+  test("is at most 64 KiB: many inputs are left out before events", () => {
+    const inputs = Array.from({ length: 1000 }, (_, at) => `secret/config.value-${at}@0123456789ab`).join(" ");
+    const annotations = { [triggerAnnotation]: JSON.stringify({ inputs }) };
+    const { record } = recordOf(metadata({ annotations }), finishedWith(largest));
+    expect(record.inputs).toEqual(read.inputs);
+    expect(record.content?.length).toBe(largest.content.length);
   });
 
   test("does not shorten a text that fits", () => {

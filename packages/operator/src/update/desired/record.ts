@@ -3,6 +3,7 @@ import {
   labelsOfStack,
   recordSizeAnnotation,
   stackKind,
+  triggerAnnotation,
   triggerReasonAnnotation,
   updateKind,
   updateRecordKind,
@@ -14,6 +15,7 @@ import {
 import { defined } from "@pko/kube";
 import type { RecordResult } from "@pko/rpc";
 
+import { parseInputs } from "../../shared/inputs.ts";
 import { ownerReference } from "../../shared/objects/owner-reference.ts";
 import { truncate, truncateJson } from "../../shared/truncate.ts";
 import type { Ending } from "../outcome.ts";
@@ -29,16 +31,17 @@ const maxChars = { message: 8192, other: 1024 } as const;
 interface Allowance {
   readonly message: number;
   readonly other: number;
-  /** Whether it keeps labels by which nobody finds it, and the number of resources by operation. */
+  /** Whether it keeps labels by which nobody finds it, the versions of single inputs, and the number of resources by operation. */
   readonly labels: boolean;
+  readonly inputs: boolean;
   readonly changes: boolean;
 }
-const smallest: Allowance = { message: 512, other: 256, labels: false, changes: false };
+const smallest: Allowance = { message: 512, other: 256, labels: false, inputs: false, changes: false };
 /** What a record keeps besides its events. The next of these applies if the record is too large with the one before. */
 const allowances: readonly Allowance[] = [
-  { message: Infinity, other: Infinity, labels: true, changes: true },
-  { message: 8192, other: 1024, labels: true, changes: true },
-  { message: 2048, other: 1024, labels: true, changes: true },
+  { message: Infinity, other: Infinity, labels: true, inputs: true, changes: true },
+  { message: 8192, other: 1024, labels: true, inputs: true, changes: true },
+  { message: 2048, other: 1024, labels: true, inputs: true, changes: true },
   { ...smallest, changes: true },
   smallest,
 ];
@@ -46,7 +49,12 @@ const allowances: readonly Allowance[] = [
 /** `read`: what the agent returned; absent if the run or the agent has no record. */
 export function updateRecord(view: UpdateView, ending: Ending, read?: RecordResult): UpdateRecord {
   for (const allowance of allowances) {
-    const fields = { ...recordFields(view, ending, allowance), ...contentFields(read) };
+    const inputs = { ...(allowance.inputs && externalInputs(view)), ...read?.inputs };
+    const fields = {
+      ...recordFields(view, ending, allowance),
+      ...contentFields(read),
+      ...(Object.keys(inputs).length > 0 && { inputs }),
+    };
     const record = recordObject(view.update, fields, allowance);
     if (sizeOf(record) <= maxSentBytes) return record;
   }
@@ -121,13 +129,30 @@ function resultFields(view: UpdateView, { result }: Ending, limits: Allowance): 
 
 function contentFields(read: RecordResult | undefined): Partial<UpdateRecordContent> {
   if (!read) return {};
-  const { content, omitted, versions, inputs } = read;
+  const { content, omitted, versions } = read;
+  return { content, omitted, versions: { ...versions, operator: version } };
+}
+
+/** The longest version in a record. */
+const maxVersionChars = 128;
+
+/** What the agent's digests leave out: values of Secrets, ConfigMaps and outputs, by versions that do not allow guessing them. */
+function externalInputs({ update, pod }: UpdateView): Record<string, string> {
+  const named = parseInputs(triggerInputs(update.metadata.annotations?.[triggerAnnotation]));
   return {
-    content,
-    omitted,
-    versions: { ...versions, operator: version },
-    ...(Object.keys(inputs).length > 0 && { inputs }),
+    ...Object.fromEntries(named.map(([name, used]) => [name, used.slice(0, maxVersionChars)])),
+    ...(pod?.referencesHash !== undefined && { podReferences: pod.referencesHash }),
   };
+}
+
+/** Of the trigger of a Stack's Update. Updates that a user has created have none. */
+function triggerInputs(trigger = "{}"): string {
+  try {
+    const { inputs } = JSON.parse(trigger) as { inputs?: unknown };
+    return typeof inputs === "string" ? inputs : "";
+  } catch {
+    return "";
+  }
 }
 
 const results: Readonly<Record<Ending["reason"], UpdateRecordContent["result"]>> = {

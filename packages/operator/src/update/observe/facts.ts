@@ -1,11 +1,12 @@
 /** What the Workspace and its pod mean for an Update. Pure: the same facts are derived from a store and from the API server. */
 import { pulumiContainer, type Update, type Workspace } from "@pko/api";
-import type { ApiObject } from "@pko/kube";
+import { defined, type ApiObject } from "@pko/kube";
 import type { WorkspaceRef } from "@pko/rpc";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { agentPort } from "../../agents/agents.ts";
 import { overduePod } from "../../shared/pods/lost-node.ts";
+import { referencesHashAnnotation } from "../../shared/pods/workspace-pod.ts";
 import { findCondition } from "../../shared/objects/conditions.ts";
 import { hasStackOf, stacksOf } from "../../shared/updates.ts";
 import * as messages from "../messages.ts";
@@ -48,10 +49,12 @@ export function podFacts(pod: ApiObject<Pod>, ref: WorkspaceRef, workspace?: Wor
   const ip = status?.podIP ?? "";
   const address = addressOf(workspace);
   const container = status?.containerStatuses?.find(({ name }) => name === pulumiContainer);
-  const overdue = overduePod(pod);
   return {
     isDeleting: metadata.deletionTimestamp !== undefined,
-    ...(overdue && { overdue }),
+    ...defined({
+      overdue: overduePod(pod),
+      referencesHash: metadata.annotations?.[referencesHashAnnotation],
+    }),
     agent: {
       workspace: ref,
       uid: metadata.uid ?? "",

@@ -4,6 +4,7 @@ import type { ApiObject, KubeObject, Store } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { workspaces } from "../../kinds.ts";
+import { referencesHashAnnotation } from "../../shared/pods/workspace-pod.ts";
 import { observeUpdate, type UpdateWorld } from "./index.ts";
 import { at, noon, viewOf } from "../testing/views.ts";
 
@@ -56,6 +57,22 @@ test("the unfinished Updates of the Workspace are observed, and whether the Work
   ]);
   const seen = observeUpdate(world, "default/typo", { now: noon });
   expect(seen?.workspace).toEqual({ state: "otherStack", stacks: ["dev"], isPrepared: false });
+});
+
+test("what the pod reads is observed by its hash", () => {
+  const statefulSet = { apiVersion: "apps/v1", kind: "StatefulSet", name: "web-workspace", uid: "s", controller: true };
+  const pod: ApiObject<Pod> = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name: "web-workspace-0",
+      uid: "p",
+      annotations: { [referencesHashAnnotation]: "1a2b" },
+      ownerReferences: [statefulSet],
+    },
+  };
+  const world = { ...worldOf([update("first", "dev", 2000)]), pods: storeOf(pod) };
+  expect(observeUpdate(world, "default/first", { now: noon })?.pod?.referencesHash).toBe("1a2b");
 });
 
 test("a Workspace that lists no stacks runs an Update of any stack", () => {

@@ -7,11 +7,12 @@ import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { PodTemplateSpec, Secret, Service } from "kubernetes-types/core/v1";
 
 import { agentPort } from "../../agents/agents.ts";
-import { agentPortName, builtHashAnnotation, certificateNameOf, referencesHashAnnotation } from "../names.ts";
+import { agentPortName, builtHashAnnotation, certificateNameOf } from "../names.ts";
 import { serviceFaults } from "./template-shape.ts";
 import { MergeError, serviceSchema, strategicMerge, type JsonMap } from "../../shared/objects/strategic-merge.ts";
 import { contentHash } from "../../shared/digest.ts";
 import { ownerReference } from "../../shared/objects/owner-reference.ts";
+import { referencesHashAnnotation } from "../../shared/pods/workspace-pod.ts";
 
 export interface BuiltObjects {
   readonly service: ApplyBody<ApiObject<Service>>;
