@@ -74,7 +74,7 @@ async function runAll(jobs: readonly Job[], temporary: string): Promise<Report> 
   const environment = { temporary, env: {} };
   const shared = using("shared");
   const opened = openCluster(
-    { own: using("own"), exclusive: shared.filter(isExclusive), isShared: shared.length > 0 },
+    { own: using("own"), exclusive: shared.filter(isExclusive), shared: shared.length },
     environment,
   );
   try {
@@ -95,7 +95,8 @@ const isExclusive = (job: Job): boolean => job.isExclusive;
 interface ClusterJobs {
   readonly own: readonly Job[];
   readonly exclusive: readonly Job[];
-  readonly isShared: boolean;
+  /** How many use the shared cluster. */
+  readonly shared: number;
 }
 
 interface OpenedCluster {
@@ -107,8 +108,8 @@ interface OpenedCluster {
 /** A machine has one local cluster at a time, so the suite that starts its own goes first. */
 async function openCluster(jobs: ClusterJobs, environment: JobEnvironment): Promise<OpenedCluster> {
   const own = await runInSeries(jobs.own, environment);
-  if (!jobs.isShared) return { report: own };
-  const env = await startCluster();
+  if (jobs.shared === 0) return { report: own };
+  const env = await startCluster({ cli: jobs.shared > 1 });
   if (typeof env === "string") return { report: addReports(own, brokenReport("end-to-end tests", env)) };
   const withCluster = { ...environment, env };
   const exclusive = await runInSeries(jobs.exclusive, withCluster);

@@ -1,7 +1,7 @@
 /** The cluster on which end-to-end tests run: a new local one, or the user's own, which is neither started nor stopped. */
 import { join } from "node:path";
 
-import { clusterKubeconfig, deployableImage, givenKubeconfig, toolPath } from "@pko/cluster";
+import { buildOwnCli, clusterKubeconfig, deployableImage, givenKubeconfig, toolPath } from "@pko/cluster";
 
 import { repositoryRoot } from "./suites.ts";
 
@@ -14,8 +14,13 @@ export async function runCluster(...args: readonly string[]): Promise<boolean> {
   return (await child.exited) === 0;
 }
 
+interface ClusterNeeds {
+  /** Whether several files may run kubectl-pulumi. A single file builds it if it needs it. */
+  readonly cli: boolean;
+}
+
 /** Returns the variables for tests, or what is wrong. The local cluster is a new one, so that leftovers do not matter. */
-export async function startCluster(): Promise<Record<string, string> | string> {
+export async function startCluster({ cli }: ClusterNeeds): Promise<Record<string, string> | string> {
   const isUp = (await runCluster("down")) && (await runCluster("up"));
   if (!isUp) return "the cluster did not start; see the output above";
   if (givenKubeconfig !== undefined && (await installedOperator()) !== "") {
@@ -23,7 +28,8 @@ export async function startCluster(): Promise<Record<string, string> | string> {
   }
   try {
     // Once, because parallel processes would overwrite each other's executables.
-    return { TEST_OPERATOR_IMAGE: await deployableImage() };
+    const image = await deployableImage();
+    return { TEST_OPERATOR_IMAGE: image, ...(cli && { TEST_CLI: await buildOwnCli() }) };
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

@@ -19,14 +19,15 @@ export type Platform = (typeof platforms)[number];
 const buildFolder = join(repositoryRoot, ".build/cli");
 const executable = "kubectl-pulumi";
 
-async function build(output: string, target: readonly string[]): Promise<string> {
+/** Without a target, for this machine: the current runtime is used, and nothing is downloaded. Returns the path. */
+export async function buildCli(output: string, target: readonly string[] = []): Promise<string> {
   await mkdir(dirname(output), { recursive: true });
   await run([process.execPath, join(repositoryRoot, "packages/cli/build.ts"), output, ...target]);
   return output;
 }
 
-/** For this machine: the current runtime is used, and nothing is downloaded. Returns its path. */
-export const buildOwnCli = async (): Promise<string> => await build(join(buildFolder, executable), []);
+/** Returns its path. */
+export const buildOwnCli = async (): Promise<string> => await buildCli(join(buildFolder, executable));
 
 export interface Archive {
   readonly platform: Platform;
@@ -43,7 +44,7 @@ export async function buildCliArchives(folder: string): Promise<Archive[]> {
     const { os, arch, target } = platform;
     const isOwn = os === process.platform && arch === (process.arch === "x64" ? "amd64" : process.arch);
     const from = join(buildFolder, `${os}-${arch}`);
-    await build(join(from, executable), isOwn ? [] : [`--target=${target}`]);
+    await buildCli(join(from, executable), isOwn ? [] : [`--target=${target}`]);
     const path = join(folder, archiveName(platform));
     await run([
       "tar",

@@ -1,3 +1,4 @@
+export { buildCli, buildOwnCli } from "./cli-executable.ts";
 export { clusterKubeconfig, clusterUp, givenKubeconfig, UserError } from "./cluster.ts";
 export { imageValues } from "./deploy.ts";
 export { imagesFingerprint, isPublished, publishImage } from "./images.ts";

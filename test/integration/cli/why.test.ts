@@ -1,5 +1,5 @@
 /** `why` finds the root cause of broken Stacks, whose statuses have the operator's own texts. */
-import { suspendAnnotation, type LastUpdate, type StackStatus } from "@pko/api";
+import { missingObject, missingSource, suspendAnnotation, type LastUpdate, type StackStatus } from "@pko/api";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { conflictMessage } from "../../../packages/operator/src/shared/objects/ownership.ts";
@@ -223,6 +223,30 @@ const situations: readonly Situation[] = [
     "podRejected",
     web(workspaceFailed(workspaceMessages.podRejected("denied by webhook"))),
     "denied by webhook",
+  ],
+  [
+    "a service account that does not exist",
+    "serviceAccountMissing",
+    web(
+      workspaceFailed(
+        workspaceMessages.podRejected(
+          'pods "web-workspace-0" is forbidden: error looking up service account shop/ci: serviceaccount "ci" not found',
+        ),
+      ),
+    ),
+    "kubectl create serviceaccount ci -n ",
+  ],
+  [
+    "a Program that does not exist",
+    "sourceUnavailable",
+    web(stalled("SourceUnavailable", missingSource("Program web"), { next })),
+    "Create the object that the message names",
+  ],
+  [
+    "a Secret with Git credentials that does not exist",
+    "inputMissing",
+    web(stalled("SourceUnavailable", missingObject("Secret git", "Git authentication"), { next })),
+    "Create the object, or add the key",
   ],
   [
     "a pod that no node can take, as its status shows before the operator reports it",

@@ -5,10 +5,12 @@ import {
   invalidJson,
   missingKey,
   missingObject,
+  missingSource,
   outputMissing,
   reportsDependencyCycle,
   reportsMissingInput,
   reportsMissingOutput,
+  reportsMissingSource,
 } from "./reports.ts";
 
 const use = { key: "token", user: "the variable TOKEN" };
@@ -20,6 +22,7 @@ const reports: [string, string, string][] = [
   ["a dependency cycle", dependencyCycle(["web", "api", "web"]), "cycle"],
   ["a missing output", outputMissing("base", "url", ["uri"]), "output"],
   ["a missing output of a Stack without outputs", outputMissing("base", "url", []), "output"],
+  ["a missing source", missingSource("GitRepository base"), "source"],
   ["another problem", "spec.stack: is required", ""],
   ["a missing Stack", "there is no Stack base", ""],
 ];
@@ -30,6 +33,7 @@ test.each(reports)("recognizes %s", (_, message, kind) => {
     reportsMissingInput(text) ? "input" : "",
     reportsDependencyCycle(text) ? "cycle" : "",
     reportsMissingOutput(text) ? "output" : "",
+    reportsMissingSource(text) ? "source" : "",
   ];
   expect(found.join("")).toBe(kind);
 });

@@ -19,6 +19,12 @@ export const invalidJson = (object: string, { key, user }: InputUse): string =>
 export const reportsMissingInput = (message: string): boolean =>
   /there is no (?:Secret|ConfigMap) |has no key .+, which |is not valid JSON, which /.test(message);
 
+/** A Program or a Flux source: `object` is a kind and a name. */
+export const missingSource = (object: string): string => `there is no ${object}`;
+
+export const reportsMissingSource = (message: string): boolean =>
+  /^there is no (?!Secret |ConfigMap |Stack )\S+ \S/.test(message);
+
 const cycleText = "Stacks depend on each other: ";
 
 /** From a Stack back to itself. */

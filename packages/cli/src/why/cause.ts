@@ -27,6 +27,7 @@ export const causeCodes = [
   "locked",
   "versionTooLow",
   "quotaExceeded",
+  "serviceAccountMissing",
   "podRejected",
   "podUnschedulable",
   "imageNotPulled",

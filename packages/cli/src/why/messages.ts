@@ -42,9 +42,12 @@ export const next = {
   policy: "An administrator has to install the admission policies of the chart or the quickstart manifest.",
   rename: "Delete or rename the object that the message names, or rename the Stack.",
   inputs: "Create the object, or add the key, that the message names, in the namespace of the Stack.",
+  createSource: "Create the object that the message names, in the namespace of the Stack, or correct its name.",
   source: "Check the address, the revision and the credentials of the source.",
   quota: ({ namespace }: Named): string =>
     `Free resources, or raise the quota: kubectl describe resourcequota -n ${namespace}`,
+  serviceAccount: ({ namespace }: Named, account: string): string =>
+    `Set another serviceAccountName, or create it: kubectl create serviceaccount ${account} -n ${namespace}`,
   rejected: "Change what the message names in workspaceTemplate, or the policy that rejects the pod.",
   capacity: "Add nodes, or lower workspaceTemplate.spec.resources.requests.",
   image: "Correct workspaceTemplate.spec.image, or add imagePullSecrets.",
@@ -94,7 +97,9 @@ export const summaries = {
   locked: (of: Named): string => `Another update of the Pulumi stack of ${stack(of)} is running, or has left its lock.`,
   versionTooLow: (of: Named): string => `The Pulumi CLI in the workspace of ${stack(of)} is too old.`,
   quotaExceeded: (of: Named): string => `A quota of the namespace does not allow what ${stack(of)} needs.`,
-  podRejected: (of: Named): string => `A policy of the cluster rejects the workspace pod of ${stack(of)}.`,
+  serviceAccountMissing: (of: Named): string =>
+    `The service account of the workspace pod of ${stack(of)} does not exist.`,
+  podRejected: (of: Named): string => `Admission rejects the workspace pod of ${stack(of)}.`,
   podUnschedulable: (of: Named): string => `No node can take the workspace pod of ${stack(of)}.`,
   imageNotPulled: (of: Named): string => `An image of the workspace pod of ${stack(of)} cannot be pulled.`,
   podCrashing: (of: Named): string => `A container of the workspace pod of ${stack(of)} crashes.`,

@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 
+import { missingSource } from "@pko/api";
 import {
   isForbidden,
   isNotFound,
@@ -268,7 +269,7 @@ interface FluxViewOptions {
  */
 export function fluxView(object: FluxObject | undefined, { ref, dir, isOverdue }: FluxViewOptions): SourceView {
   const name = `${ref.kind} ${ref.name}`;
-  if (!object) return unavailable("notFound", `there is no ${name}`);
+  if (!object) return unavailable("notFound", missingSource(name));
   const { url, digest, revision } = object.status?.artifact ?? {};
   if (!url || !digest) return unavailable("notReady", withoutArtifact(object, name));
   if (!isSettled(object) && !isOverdue) return { kind: "pending", what: `Flux to process the new spec of ${name}` };

@@ -30,7 +30,14 @@ import {
 } from "./operator.ts";
 import type { Rule } from "./rule.ts";
 import { locked, unknown, updateFailed, updateRunning, workspacePreparing } from "./updates.ts";
-import { nodeLost, podStuck, quotaExceeded, versionTooLow, workspaceFailed } from "./workspace.ts";
+import {
+  nodeLost,
+  podStuck,
+  quotaExceeded,
+  serviceAccountMissing,
+  versionTooLow,
+  workspaceFailed,
+} from "./workspace.ts";
 
 const rules: readonly Rule[] = [
   stackMissing, // there is no such Stack
@@ -57,6 +64,7 @@ const rules: readonly Rule[] = [
   locked, // another update of the Pulumi stack runs, or its lock is left
   versionTooLow, // the Pulumi CLI is too old
   quotaExceeded, // a quota does not allow an object or the pod
+  serviceAccountMissing, // the pod's service account does not exist
   podStuck, // the pod is rejected, pending, crashing or unreachable
   workspaceFailed, // the agent cannot prepare the workspace
   outputsLost, // the update succeeded, and its outputs were not stored

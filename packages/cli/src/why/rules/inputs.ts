@@ -1,5 +1,5 @@
 /** Rules about the spec, its inputs, the source and other Stacks. */
-import { reportsDependencyCycle, reportsMissingInput, reportsMissingOutput } from "@pko/api";
+import { reportsDependencyCycle, reportsMissingInput, reportsMissingOutput, reportsMissingSource } from "@pko/api";
 
 import { next, summaries } from "../messages.ts";
 import { cause, conditionWith, decide, messageIn, retryOf, type Rule } from "./rule.ts";
@@ -23,7 +23,7 @@ export const dependencyCycle: Rule = (facts) =>
     : undefined;
 
 export const inputMissing: Rule = (facts) =>
-  reportsMissingInput(conditionWith(facts, "SpecInvalid", "WorkspaceFailed")?.message ?? "")
+  reportsMissingInput(conditionWith(facts, "SpecInvalid", "WorkspaceFailed", "SourceUnavailable")?.message ?? "")
     ? decide("inputMissing", {
         summary: summaries.inputMissing(facts),
         message: messageIn(facts),
@@ -40,14 +40,16 @@ export const specInvalid: Rule = (facts) =>
       })
     : undefined;
 
-export const sourceUnavailable: Rule = (facts) =>
-  conditionWith(facts, "SourceUnavailable")
-    ? decide("sourceUnavailable", {
-        summary: summaries.sourceUnavailable(facts),
-        message: messageIn(facts),
-        next: [next.source, ...retryOf(facts)],
-      })
-    : undefined;
+export const sourceUnavailable: Rule = (facts) => {
+  const condition = conditionWith(facts, "SourceUnavailable");
+  if (!condition) return undefined;
+  const fix = reportsMissingSource(condition.message) ? [next.createSource, next.edit(facts)] : [next.source];
+  return decide("sourceUnavailable", {
+    summary: summaries.sourceUnavailable(facts),
+    message: condition.message,
+    next: [...fix, ...retryOf(facts)],
+  });
+};
 
 export const prerequisite: Rule = (facts) => {
   const condition = conditionWith(facts, "PrerequisiteNotSatisfied");

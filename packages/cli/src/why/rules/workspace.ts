@@ -48,6 +48,21 @@ function workspaceMessages(facts: StackFacts): string[] {
 const firstWith = (facts: StackFacts, part: string): string =>
   workspaceMessages(facts).find((message) => message.includes(part)) ?? "";
 
+/** As the API server describes it. */
+const missingAccount = /serviceaccount "([^"]+)" not found/;
+
+export const serviceAccountMissing: Rule = (facts) => {
+  const message = workspaceMessages(facts).find((each) => missingAccount.test(each));
+  const [, account = ""] = missingAccount.exec(message ?? "") ?? [];
+  return message !== undefined && isWaitingForPod(facts)
+    ? decide("serviceAccountMissing", {
+        summary: summaries.serviceAccountMissing(facts),
+        message,
+        next: [next.serviceAccount(facts, account), ...retryOf(facts)],
+      })
+    : undefined;
+};
+
 const isWaitingForPod = (facts: StackFacts): boolean =>
   conditionWith(facts, "WorkspaceFailed", "StackProcessing") !== undefined;
 
