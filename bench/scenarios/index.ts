@@ -1,5 +1,6 @@
 /** All scenarios in order. */
 import { calls } from "./calls.ts";
+import { cli } from "./cli.ts";
 import { commit } from "./commit.ts";
 import { webConsole } from "./console.ts";
 import { crowd } from "./crowd.ts";
@@ -10,4 +11,4 @@ import { installed } from "./installed.ts";
 import { life } from "./life.ts";
 import type { Scenario } from "./scenario.ts";
 
-export const scenarios: readonly Scenario[] = [installed, life, calls, commit, git, webConsole, crowd, held, idle];
+export const scenarios: readonly Scenario[] = [installed, life, calls, commit, git, webConsole, cli, crowd, held, idle];

@@ -9,6 +9,8 @@ export interface Sizes {
   readonly repositories: number;
   /** Stacks that the console lists. */
   readonly consoleStacks: number;
+  /** Stacks that kubectl pulumi lists. */
+  readonly cliStacks: number;
   /** Numbers of Stacks created at once. */
   readonly crowds: readonly number[];
   /** The number of held updates; 0 skips the scenario. */
@@ -27,6 +29,7 @@ export const full: Sizes = {
   branches: 6,
   repositories: 10_000,
   consoleStacks: 10_000,
+  cliStacks: 5000,
   crowds: [1, 5, 10, 20, 30],
   held: 200,
   idle: [0, 100, 250, 500, 1000],
@@ -40,6 +43,7 @@ export const quick: Sizes = {
   branches: 1,
   repositories: 0,
   consoleStacks: 1000,
+  cliStacks: 500,
   crowds: [5],
   held: 0,
   idle: [0, 200],

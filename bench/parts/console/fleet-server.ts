@@ -48,7 +48,7 @@ const ready = [condition("Ready", "True", "ProcessingCompleted")];
 const failed = [condition("Ready", "False", "NotReadyStalled"), condition("Stalled", "True", "UpdateFailed")];
 
 /** About as large as a Stack of a real fleet. One of a hundred fails. */
-function stackAt(index: number): Stack {
+export function stackAt(index: number): Stack {
   const name = `stack-${String(index).padStart(5, "0")}`;
   const { apiVersion, kind } = stackKind;
   return {
