@@ -19,9 +19,9 @@ import {
   requestReconcile,
   stackUntil,
   useScene,
-  yamlProject,
   type Typist,
 } from "../harness.ts";
+import { pictureSize, updatePicture } from "./pictures.ts";
 
 const slow = 420_000;
 const scene = useScene("cli-runs");
@@ -35,11 +35,40 @@ const lastUpdate = async (): Promise<string> => (await cli.json<History>("histor
 
 let repository: ReturnType<typeof scene.git.create>;
 
+/** Resources that take as long to create as these numbers of milliseconds. */
+const deployment = (url: string): Record<string, string> =>
+  javascriptProject(
+    "webapp",
+    `
+const pulumi = require("@pulumi/pulumi");
+
+const provider = {
+  async create({ ms }) {
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    return { id: "created", outs: { ms } };
+  },
+};
+
+class Part extends pulumi.dynamic.Resource {
+  constructor(name, ms, dependsOn) {
+    super(provider, name, { ms }, { dependsOn });
+  }
+}
+
+const network = new Part("network", 800);
+const database = new Part("database", 1500, [network]);
+const cache = new Part("cache", 800, [network]);
+new Part("app", 800, [database, cache]);
+exports.url = "${url}";
+exports.password = new pulumi.Config().requireSecret("password");
+`,
+  );
+
 test(
   "a Stack from its first run to a preview of a branch",
   async () => {
     repository = scene.git.create("site");
-    repository.commit(yamlProject("one"));
+    repository.commit(deployment("https://one.example.com"));
     const secretsRef = { "webapp:password": fromSecret("passwords", "site") };
     await applyTo(
       scene,
@@ -48,9 +77,11 @@ test(
     );
     // `watch` waits for the first run.
     const { out, code } = await cli.inTerminal(["watch", "site", "--timeout", "5m"], {
-      last: /The up \S+ of Stack site succeeded/,
+      last: /The up \S+ of Stack site succeeded[^]*url:/,
+      size: pictureSize,
     });
     expect(code).toBe(0);
+    updatePicture("watch site", out);
     expect(out).toContain("\u001B[J");
     await stackUntil(scene, "site", isReady);
 
@@ -62,7 +93,7 @@ test(
     expect(await cli.text("trace", urn)).toContain(`${scene.namespace}/site`);
 
     await applyTo(scene, newSecret("passwords", { site: "second" }));
-    const second = repository.commit(yamlProject("two"));
+    const second = repository.commit(deployment("https://two.example.com"));
     await requestReconcile(scene, "site", "second");
     const lines = await cli.text("watch", "site");
     expect(lines).toContain("up started");

@@ -43,9 +43,7 @@ interface TerminalSession {
   readonly last: RegExp;
   /** Types when something is shown. */
   readonly interact?: (typist: Typist) => Promise<void>;
-  readonly size?: { readonly cols: number; readonly rows: number };
-  /** Called with each part of the output. */
-  readonly onOutput?: (part: string) => void;
+  readonly size?: { readonly columns: number; readonly rows: number };
 }
 
 /** The user's own environment, for example KUBECONFIG, has no effect. */
@@ -90,15 +88,14 @@ export class CliUser {
 
   /** In a terminal of 100 columns, unless `size` says otherwise. */
   async inTerminal(args: readonly string[], session: TerminalSession): Promise<Omit<CliResult, "err">> {
-    const { last, interact, size = { cols: 100, rows: 30 }, onOutput } = session;
+    const { last, interact, size = { columns: 100, rows: 30 } } = session;
     let out = "";
     const decoder = new TextDecoder();
-    const data = (_: unknown, bytes: Uint8Array): void => {
-      const part = decoder.decode(bytes, { stream: true });
-      out += part;
-      onOutput?.(part);
-    };
-    await using terminal = new Bun.Terminal({ ...size, data });
+    await using terminal = new Bun.Terminal({
+      cols: size.columns,
+      rows: size.rows,
+      data: (_, bytes) => void (out += decoder.decode(bytes, { stream: true })),
+    });
     const child = Bun.spawn(await this.#command(args), { terminal, env: environment() });
     const typist = {
       shown: () => out,
