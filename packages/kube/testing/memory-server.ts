@@ -43,6 +43,8 @@ interface Faults {
 export class MemoryServer {
   readonly faults: Faults = {};
   readonly startedAt: number;
+  /** Of the last list that was read page by page. */
+  pages = 0;
   readonly #clock: ManualClock;
   readonly #objects = new Map<Key, ConfigMap>();
   readonly #watches = new Set<OpenWatch>();
@@ -57,6 +59,7 @@ export class MemoryServer {
 
   readonly client: Client = trusted<Client>({
     list: (resource: Resource, options: ListOptions<ConfigMap>) => this.#list(resource, options),
+    pages: (resource: Resource, options: ListOptions<ConfigMap>) => this.#pages(resource, options),
     watch: (_: unknown, options: WatchOptions) => this.#watch(options),
   });
 
@@ -120,9 +123,19 @@ export class MemoryServer {
     this.#failIfDown("list");
     if (this.faults.list?.(options)) throw new ApiError("list", { status: 500, reason: "InternalError", message: "" });
     const items = this.objects()
-      .filter((object) => isIn(options, object))
+      .filter((object) => isIn(options, object) && isNamed(options, object))
       .map((object) => (view === "metadata" ? metadataOnly(object) : (options.transform?.(object) ?? object)));
     return { resourceVersion: String(this.#version), items };
+  }
+
+  async *#pages(resource: Resource, options: ListOptions<ConfigMap>): AsyncGenerator<ObjectList<KubeObject>> {
+    const list = await this.#list(resource, options);
+    const size = options.pageSize || list.items.length || 1;
+    this.pages = 0;
+    for (let from = 0; from < Math.max(1, list.items.length); from += size) {
+      this.pages++;
+      yield { ...list, items: list.items.slice(from, from + size) };
+    }
   }
 
   async *#watch(options: WatchOptions): AsyncGenerator<WatchEvent<ConfigMap>> {
@@ -193,4 +206,8 @@ function metadataOnly({ apiVersion, kind, metadata }: ConfigMap): KubeObject {
 
 function isIn({ namespace }: { readonly namespace?: string }, object: ConfigMap): boolean {
   return namespace === undefined || object.metadata.namespace === namespace;
+}
+
+function isNamed({ fieldSelector }: Pick<ListOptions, "fieldSelector">, { metadata }: ConfigMap): boolean {
+  return fieldSelector === undefined || fieldSelector === `metadata.name=${metadata.name}`;
 }

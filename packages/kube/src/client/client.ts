@@ -85,6 +85,14 @@ export interface Client {
   /** Like `get`, but returns undefined for an object that does not exist. */
   find<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions): Promise<T | undefined>;
   list<T extends KubeObject>(resource: Resource<T>, options?: ListOptions<T>): Promise<ObjectList<T>>;
+  /**
+   * The pages of a list, one request for each, for a caller that does not keep all objects. Throws an `ApiError` with
+   * `reason: "Expired"` if the snapshot expires on the way. `transform` is not applied.
+   */
+  pages<T extends KubeObject>(
+    resource: Resource<T>,
+    options?: Omit<ListOptions<T>, "transform">,
+  ): AsyncIterable<{ readonly resourceVersion: string; readonly items: readonly T[] }>;
   /** Ends when the server ends the watch. Throws when the connection breaks, and an `ApiError` with `reason: "Expired"` on 410. */
   watch<T extends KubeObject>(resource: Resource<T>, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
   create<T extends KubeObject>(resource: Resource<T>, object: T, options?: PatchOptions): Promise<T>;

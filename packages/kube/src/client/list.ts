@@ -6,7 +6,7 @@ import { acceptedType, collectionPath, type Query } from "./requests/paths.ts";
 import { send, type RequestSettings } from "./requests/request.ts";
 import type { KubeObject, Resource } from "../resource.ts";
 
-export const defaultPageSize = 500;
+const defaultPageSize = 500;
 
 /** All pages of one snapshot. If the snapshot expires on the way, everything is read again in a single page. */
 export async function listAll<T extends KubeObject>(
@@ -14,23 +14,40 @@ export async function listAll<T extends KubeObject>(
   resource: Resource<T>,
   options: ListOptions<T> = {},
 ): Promise<ObjectList<T>> {
-  const items: T[] = [];
-  const take = (item: T): number => items.push(options.transform?.(item) ?? item);
-  const read = (page: Query): Promise<Page<T>> => readPage(settings, resource, { options, page });
-  const limit = options.pageSize ?? defaultPageSize;
-  let page = await read({ limit });
-  page.items.forEach(take);
-  while (page.next !== undefined) {
-    try {
-      page = await read({ limit, continue: page.next });
-    } catch (error) {
-      if (!isExpired(error)) throw error;
-      items.length = 0;
-      page = await read({});
-    }
-    page.items.forEach(take);
+  try {
+    return await joined(listPages(settings, resource, options), options);
+  } catch (error) {
+    if (!isExpired(error)) throw error;
+    return await joined(listPages(settings, resource, { ...options, pageSize: 0 }), options);
   }
-  return { resourceVersion: page.resourceVersion, items };
+}
+
+async function joined<T extends KubeObject>(
+  pages: AsyncIterable<Page<T>>,
+  { transform = (object) => object }: ListOptions<T>,
+): Promise<ObjectList<T>> {
+  const items: T[] = [];
+  let resourceVersion = "";
+  for await (const page of pages) {
+    for (const item of page.items) items.push(transform(item));
+    ({ resourceVersion } = page);
+  }
+  return { resourceVersion, items };
+}
+
+/** Throws an `ApiError` with `reason: "Expired"` if the snapshot expires on the way. */
+export async function* listPages<T extends KubeObject>(
+  settings: RequestSettings,
+  resource: Resource<T>,
+  options: ListOptions<T> = {},
+): AsyncGenerator<Page<T>> {
+  const limit = options.pageSize ?? defaultPageSize;
+  let next: string | undefined;
+  do {
+    const page = await readPage(settings, resource, { options, page: { limit, continue: next } });
+    yield page;
+    ({ next } = page);
+  } while (next !== undefined);
 }
 
 export interface Page<T> {
@@ -40,7 +57,7 @@ export interface Page<T> {
   readonly next: string | undefined;
 }
 
-export async function readPage<T extends KubeObject>(
+async function readPage<T extends KubeObject>(
   settings: RequestSettings,
   resource: Resource<T>,
   request: { readonly options: ListOptions<T>; readonly page: Query },

@@ -18,6 +18,7 @@ export function fence(client: Client, leadership: Leadership): Client {
     get: (resource, ref, options) => client.get(resource, ref, options),
     find: (resource, ref, options) => client.find(resource, ref, options),
     list: (resource, options) => client.list(resource, options),
+    pages: (resource, options) => client.pages(resource, options),
     watch: (resource, options) => client.watch(resource, options),
     discover: (kind, options) => client.discover(kind, options),
     serverTime: (options) => client.serverTime(options),

@@ -36,6 +36,11 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
     return [...this.#objects.values()];
   }
 
+  /** Of the objects in `scope`. */
+  *keys(scope: (object: T) => boolean): Iterable<Key> {
+    for (const [key, object] of this.#objects) if (scope(object)) yield key;
+  }
+
   byIndex(name: string, value: string): T[] {
     const index = this.#indexes.get(name);
     if (!index) throw new TypeError(`the store has no index "${name}"`);

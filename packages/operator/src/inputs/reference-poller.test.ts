@@ -99,6 +99,15 @@ describe("Secrets and ConfigMaps in use", () => {
     expect(new Set(reads).size).toBe(1000);
   });
 
+  test("of one namespace do not delay those of another", async () => {
+    const names = Array.from({ length: 3000 }, (_, index) => `s${index}`);
+    const { reads, clock, follow } = setting(Object.fromEntries(names.map((name) => [name, "1"])), 100);
+    follow("a", ...names.map((name) => object(name, "1")));
+    follow("b", { ...object("token", ""), namespace: "other" });
+    for (let minute = 0; minute < 10; minute++) await clock.advance(60_000);
+    expect(reads.filter((read) => read === "Secret/token").length).toBeGreaterThanOrEqual(9);
+  });
+
   test("that cannot be read wake no user, and are read again", async () => {
     const { versions, woken, clock, follow, breakDown } = setting({ token: "1" });
     follow("a", object("token", "1"));

@@ -76,8 +76,10 @@ class Poller implements ReferencePoller {
   readonly #options: ReferencePollerOptions;
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #entries = new Map<string, Entry>();
-  readonly #idsOf = new Map<string, ReadonlySet<string>>();
+  /** By namespace, then by `idOf`. The namespace whose turn it is comes first, and so does the entry that was read least recently. */
+  readonly #lines = new Map<string, Map<string, Entry>>();
+  /** The objects of each user, by `idOf`. */
+  readonly #objectsOf = new Map<string, ReadonlyMap<string, PolledObject>>();
   #timer: { readonly at: number; readonly cancel: () => void } | undefined;
   #lifetime = new AbortController();
   #isReading = false;
@@ -93,17 +95,17 @@ class Poller implements ReferencePoller {
     user: string,
     { objects, wake }: { readonly objects: readonly PolledObject[]; readonly wake: () => void },
   ): void {
-    const ids = new Set(objects.map(idOf));
-    for (const id of this.#idsOf.get(user) ?? []) if (!ids.has(id)) this.#drop(user, id);
+    const wanted = new Map(objects.map((object) => [idOf(object), object]));
+    for (const [id, object] of this.#objectsOf.get(user) ?? []) if (!wanted.has(id)) this.#drop(user, object);
     for (const object of objects) this.#entryFor(object).followers.set(user, { version: object.version, wake });
-    if (ids.size > 0) this.#idsOf.set(user, ids);
-    else this.#idsOf.delete(user);
+    if (wanted.size > 0) this.#objectsOf.set(user, wanted);
+    else this.#objectsOf.delete(user);
     this.#schedule();
   }
 
   forget(user: string): void {
-    for (const id of this.#idsOf.get(user) ?? []) this.#drop(user, id);
-    this.#idsOf.delete(user);
+    for (const object of this.#objectsOf.get(user)?.values() ?? []) this.#drop(user, object);
+    this.#objectsOf.delete(user);
   }
 
   stop(): void {
@@ -111,26 +113,28 @@ class Poller implements ReferencePoller {
     this.#lifetime = new AbortController();
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#entries.clear();
-    this.#idsOf.clear();
+    this.#lines.clear();
+    this.#objectsOf.clear();
   }
 
   #entryFor(object: PolledObject): Entry {
-    const id = idOf(object);
     const { kind, namespace, name } = object;
-    const entry = this.#entries.get(id) ?? {
-      object: { kind, namespace, name },
-      followers: new Map(),
-      dueAt: this.#clock.monotonic() + this.#pause(),
-    };
-    this.#entries.set(id, entry);
+    const line = this.#lines.get(namespace) ?? new Map<string, Entry>();
+    this.#lines.set(namespace, line);
+    const known = line.get(idOf(object));
+    if (known) return known;
+    const dueAt = this.#clock.monotonic() + this.#pause();
+    const entry: Entry = { object: { kind, namespace, name }, followers: new Map(), dueAt };
+    line.set(idOf(object), entry);
     return entry;
   }
 
-  #drop(user: string, id: string): void {
-    const entry = this.#entries.get(id);
+  #drop(user: string, object: PolledObject): void {
+    const line = this.#lines.get(object.namespace);
+    const entry = line?.get(idOf(object));
     entry?.followers.delete(user);
-    if (entry?.followers.size === 0) this.#entries.delete(id);
+    if (entry?.followers.size === 0) line?.delete(idOf(object));
+    if (line?.size === 0) this.#lines.delete(object.namespace);
   }
 
   /** With jitter, so that objects that were first read together do not stay in step. */
@@ -140,28 +144,40 @@ class Poller implements ReferencePoller {
   }
 
   #schedule(): void {
-    const next = this.#next();
-    if (!next || this.#isReading) return;
-    const at = Math.max(next.dueAt, this.#lastAt + (this.#options.gapMs ?? defaultGapMs));
+    const dueAt = this.#firstDueAt();
+    if (dueAt === Infinity || this.#isReading) return;
+    const at = Math.max(dueAt, this.#lastAt + (this.#options.gapMs ?? defaultGapMs));
     if (this.#timer && this.#timer.at <= at) return;
     this.#timer?.cancel();
     this.#timer = { at, cancel: this.#clock.after(at - this.#clock.monotonic(), () => void this.#readNext()) };
   }
 
-  #next(): Entry | undefined {
-    let next: Entry | undefined;
-    for (const entry of this.#entries.values()) if (!next || entry.dueAt < next.dueAt) next = entry;
-    return next;
+  #firstDueAt(): number {
+    let first = Infinity;
+    for (const line of this.#lines.values()) first = Math.min(first, headOf(line)?.dueAt ?? Infinity);
+    return first;
+  }
+
+  /** Namespaces take turns: one with a thousand objects delays the reads of another by one read. */
+  #takeDue(now: number): Entry | undefined {
+    for (const [namespace, line] of this.#lines) {
+      const entry = headOf(line);
+      if (!entry || entry.dueAt > now) continue;
+      entry.dueAt = now + this.#pause();
+      moveToEnd(line, idOf(entry.object));
+      moveToEnd(this.#lines, namespace);
+      return entry;
+    }
+    return undefined;
   }
 
   async #readNext(): Promise<void> {
     this.#timer = undefined;
     this.#lastAt = this.#clock.monotonic();
-    const entry = this.#next();
+    const entry = this.#takeDue(this.#lastAt);
     const { signal } = this.#lifetime;
-    if (entry && entry.dueAt <= this.#lastAt) {
+    if (entry) {
       this.#isReading = true;
-      entry.dueAt = this.#lastAt + this.#pause();
       const version = await this.#versionNow(entry, signal);
       this.#isReading = false;
       if (version !== undefined && !signal.aborted) wakeFollowers(entry, version);
@@ -179,6 +195,15 @@ class Poller implements ReferencePoller {
       return undefined;
     }
   }
+}
+
+const headOf = (line: ReadonlyMap<string, Entry>): Entry | undefined => line.values().next().value;
+
+function moveToEnd<V>(map: Map<string, V>, key: string): void {
+  const value = map.get(key);
+  if (value === undefined) return;
+  map.delete(key);
+  map.set(key, value);
 }
 
 function wakeFollowers(entry: Entry, version: string): void {

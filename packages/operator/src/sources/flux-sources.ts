@@ -196,8 +196,9 @@ class Sources implements FluxSources {
     try {
       const names = resource<FluxObject>(await this.#served(ref, signal));
       const [namespace] = namespaces ?? [];
-      // Checks the permission: a watch alone would retry forever.
-      await client.list(names, { pageSize: 1, signal, ...(namespace !== undefined && { namespace }) });
+      const first = client.pages(names, { pageSize: 1, signal, ...(namespace !== undefined && { namespace }) });
+      // Checks the permission: a watch alone would retry forever. One page of one object shows it.
+      await first[Symbol.asyncIterator]().next();
       const watched = reflector(client, names, {
         ...(namespaces && { namespaces }),
         clock: this.#clock,

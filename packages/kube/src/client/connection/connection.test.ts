@@ -355,7 +355,16 @@ describe("lists", () => {
     const list = await client.list(builtin.configMaps);
     expect(list.resourceVersion).toBe("9");
     expect(list.items.map(({ metadata }) => metadata.name)).toEqual(["x", "y"]);
-    expect(sent.map(methodAndPath).at(-1)).toBe("GET /api/v1/configmaps");
+    expect(sent.map(methodAndPath).at(-1)).toBe("GET /api/v1/configmaps?limit=0");
+  });
+
+  test("can be read page by page, and only as far as needed", async () => {
+    const { client, sent } = rig([page("7", ["x"], "more"), page("7", ["y"])]);
+    for await (const { items } of client.pages(builtin.configMaps, { pageSize: 1 })) {
+      expect(items.map(({ metadata }) => metadata.name)).toEqual(["x"]);
+      break;
+    }
+    expect(sent.map(methodAndPath)).toEqual(["GET /api/v1/configmaps?limit=1"]);
   });
 
   test("pass each object through a transformation", async () => {

@@ -6,7 +6,7 @@ import { discover } from "../discovery.ts";
 import { isNotFound } from "../errors.ts";
 import { fetchTransport, type Transport } from "../requests/http.ts";
 import { parseJson, trusted } from "../requests/json.ts";
-import { listAll } from "../list.ts";
+import { listAll, listPages } from "../list.ts";
 import { acceptedType, collectionPath, objectPath } from "../requests/paths.ts";
 import {
   describe,
@@ -60,7 +60,7 @@ export function requestSettings(credentials: Credentials, options: ConnectOption
   };
 }
 
-type Readers = Pick<Client, "get" | "find" | "list" | "watch">;
+type Readers = Pick<Client, "get" | "find" | "list" | "pages" | "watch">;
 
 function readers(settings: RequestSettings): Readers {
   const get: Client["get"] = async (resource, ref, options) =>
@@ -82,6 +82,7 @@ function readers(settings: RequestSettings): Readers {
       }
     },
     list: async (resource, options) => listAll(settings, resource, options),
+    pages: (resource, options) => listPages(settings, resource, options),
     watch: (resource, options) => watch(settings, resource, options),
   };
 }
