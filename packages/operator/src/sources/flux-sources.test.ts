@@ -1,4 +1,6 @@
 /** What an object with a Flux artifact means for the source of a Stack. */
+import { Readable } from "node:stream";
+
 import { describe, expect, test } from "bun:test";
 import { manualClock, type Client } from "@pko/kube";
 
@@ -154,4 +156,23 @@ describe("a kind that the cluster does not serve", () => {
     sources.forget("team/web");
     expect(await requestedInAnHour()).toEqual([]);
   });
+});
+
+test("a kind is checked by its first page, however many objects it has", async () => {
+  let pages = 0;
+  const wanted = { namespace: "team", ref: { apiVersion: "example.com/v1", kind: "Artifact", name: "site" }, dir: "" };
+  const synced = Promise.withResolvers<void>();
+  const client = {
+    discover: () => Promise.resolve([{ ...wanted.ref, plural: "artifacts", namespaced: true }]),
+    async *pages() {
+      for (;;) yield { resourceVersion: "1", items: [], page: pages++ };
+    },
+    list: () => Promise.resolve({ resourceVersion: "1", items: [] }),
+    watch: () => Readable.from([]),
+  };
+  const sources = fluxSources({ client: client as unknown as Client, wake: () => synced.resolve() });
+  sources.follow("team/site", wanted, sources.latest(wanted));
+  await synced.promise;
+  sources.stop();
+  expect(pages).toBe(1);
 });
