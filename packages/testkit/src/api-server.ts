@@ -20,6 +20,8 @@ interface User {
 
 export interface ApiServer {
   readonly url: string;
+  /** etcd's JSON API, for benchmarks that store many objects at once. */
+  readonly etcdUrl: string;
   /** The CA of server and clients, in PEM. */
   readonly authority: Authority;
   /** Path of a cluster admin's kubeconfig. */
@@ -74,6 +76,7 @@ async function start(folder: string): Promise<ApiServer> {
   }
   return {
     ...identities(layout),
+    etcdUrl: etcdUrlOf(layout),
     kubectl: kubectlFor({ kubeconfig: layout.kubeconfig, cacheFolder: join(folder, "kubectl-cache") }),
     kill: () => apiServer.stop("SIGKILL"),
     async restart() {
@@ -159,8 +162,10 @@ function adminKubeconfig(server: string): string {
   });
 }
 
+const etcdUrlOf = ({ etcdPort }: Layout): string => `http://127.0.0.1:${etcdPort}`;
+
 function etcdCommand(layout: Layout): string[] {
-  const client = `http://127.0.0.1:${layout.etcdPort}`;
+  const client = etcdUrlOf(layout);
   const peer = `http://127.0.0.1:${layout.etcdPeerPort}`;
   return [
     join(layout.folder, "etcd"),
@@ -179,7 +184,7 @@ function spawnApiServer(layout: Layout): ChildProcess {
   const file = (name: string): string => join(layout.folder, name);
   const command = [
     file("kube-apiserver"),
-    `--etcd-servers=http://127.0.0.1:${layout.etcdPort}`,
+    `--etcd-servers=${etcdUrlOf(layout)}`,
     `--secure-port=${layout.port}`,
     "--bind-address=127.0.0.1",
     "--advertise-address=127.0.0.1",

@@ -1,0 +1,212 @@
+/**
+ * Ten thousand idle Stacks and their history: `bun bench/parts/scale/main.ts [--stacks=10000] [--updates=15] [--window=600]
+ * [--json]`. The compiled operator runs with a real API server and without a cluster, since idle Stacks have no pods.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+import { repositoryRoot, run } from "@pko/cluster";
+import { builtin, isAlreadyExists, resource, type KubeObject } from "@pko/kube";
+import { programs, stacks } from "@pko/operator";
+import { startApiServer, waitFor, type ApiServer } from "@pko/testkit";
+
+import { storeObjects } from "./etcd.ts";
+import { OperatorProcess, type Usage } from "./operator-process.ts";
+import { copiesOf, stackObjects, updateObjects, type Copy, type IdleStack, type Population } from "./population.ts";
+import { addedSince, writesIn, type RequestCounts } from "./requests.ts";
+
+const { values } = parseArgs({
+  options: {
+    stacks: { type: "string", default: "10000" },
+    /** For each Stack. */
+    updates: { type: "string", default: "15" },
+    /** Seconds in which the idle operator is observed. */
+    window: { type: "string", default: "600" },
+    /** Seconds before memory is read. */
+    settle: { type: "string", default: "30" },
+    executable: { type: "string" },
+    json: { type: "boolean", default: false },
+  },
+});
+
+const namespaceCount = 100;
+const probeCount = 10;
+const catchUpTimeoutMs = 300_000;
+
+export interface Phase {
+  readonly stacks: number;
+  readonly updates: number;
+  /** From the start of the process until it has reconciled what was changed meanwhile. */
+  readonly caughtUpMs: number;
+  /** Until nothing waits for a worker. */
+  readonly drainedMs: number;
+  readonly startCpuMs: number;
+  readonly usage: Usage;
+}
+
+export interface ScaleFigures {
+  readonly phases: readonly Phase[];
+  readonly window: {
+    readonly seconds: number;
+    readonly usage: Usage;
+    readonly cpuMs: number;
+    readonly requests: number;
+    /** By resource, except those to Leases. */
+    readonly writes: RequestCounts;
+  };
+}
+
+const say = (text: string): void => void (values.json || console.error(text));
+
+interface Bench {
+  readonly server: ApiServer;
+  readonly executable: string;
+  readonly folder: string;
+  readonly copies: readonly Copy[];
+}
+
+async function measure(): Promise<ScaleFigures> {
+  const folder = await mkdtemp(join(tmpdir(), "pko-scale-"));
+  say("bringing a Stack to rest");
+  const script = join(repositoryRoot, "test/scale/idle-stack.ts");
+  const template = JSON.parse(await run([process.execPath, script])) as IdleStack;
+  const executable = values.executable ?? (await compiled(folder));
+  const server = await startApiServer();
+  try {
+    return await measureOn({ server, executable, folder }, template);
+  } finally {
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function compiled(folder: string): Promise<string> {
+  say("compiling the operator");
+  const executable = join(folder, "operator");
+  await run([process.execPath, join(repositoryRoot, "packages/operator/build.ts"), executable]);
+  return executable;
+}
+
+async function measureOn(parts: Omit<Bench, "copies">, template: IdleStack): Promise<ScaleFigures> {
+  const { server } = parts;
+  const namespaces = Array.from({ length: namespaceCount }, (_, index) => `ns-${String(index).padStart(3, "0")}`);
+  await install(server, namespaces);
+  const population: Population = { template, namespaces, count: Number(values.stacks) };
+  const copies = copiesOf(population);
+  const phases: Phase[] = [await startOnce({ ...parts, copies: [] }, { stacks: 0, updates: 0 })];
+  say("storing the Stacks");
+  await storeObjects(server.etcdUrl, stackObjects(population, copies));
+  phases.push(await startOnce({ ...parts, copies }, { stacks: copies.length, updates: 0 }));
+  say("storing the Updates");
+  const each = Number(values.updates);
+  await storeObjects(server.etcdUrl, updateObjects(population, copies, each));
+  const all = { stacks: copies.length, updates: copies.length * each };
+  phases.push(await startOnce({ ...parts, copies }, all));
+  const { operator, ...last } = await start({ ...parts, copies }, all);
+  phases.push(last);
+  const window = await observe(operator, server);
+  await operator.stop();
+  return { phases, window };
+}
+
+async function install(server: ApiServer, namespaces: readonly string[]): Promise<void> {
+  await server.kubectl(["apply", "--filename", join(repositoryRoot, "deploy/quickstart/install.yaml")]);
+  await server.kubectl(["wait", "crd", "stacks.pulumi.com", "updates.auto.pulumi.com", "--for=condition=Established"]);
+  for (const name of ["pulumi-kubernetes-operator", ...namespaces]) {
+    await ignoringExisting(
+      server.client.create(builtin.namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name } }),
+    );
+  }
+  for (const namespace of namespaces) {
+    const { apiVersion, kind } = programs;
+    await server.client.create(programs, { apiVersion, kind, metadata: { name: "program", namespace }, program: {} });
+  }
+}
+
+async function ignoringExisting(work: Promise<unknown>): Promise<void> {
+  await work.catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error;
+  });
+}
+
+async function startOnce(bench: Bench, size: Pick<Phase, "stacks" | "updates">): Promise<Phase> {
+  const { operator, ...phase } = await start(bench, size);
+  await operator.stop();
+  return phase;
+}
+
+/** Starts the operator after a few Stacks were changed: when it has reconciled them, it has caught up. */
+async function start(
+  bench: Bench,
+  size: Pick<Phase, "stacks" | "updates">,
+): Promise<Phase & { readonly operator: OperatorProcess }> {
+  const { server, executable, folder, copies } = bench;
+  say(`${size.stacks} Stacks, ${size.updates} Updates: starting`);
+  const step = Math.max(1, Math.floor(copies.length / probeCount));
+  const probes = copies.filter((_, index) => index % step === 0).slice(0, probeCount);
+  for (const probe of probes) await toggleSuspend(server, probe);
+  const begin = performance.now();
+  const operator = await OperatorProcess.start(executable, server, folder);
+  const limit = { timeoutMs: catchUpTimeoutMs, what: "the operator to catch up" };
+  for (const probe of probes) await waitFor(async () => isObserved(server, probe), limit);
+  const caughtUpMs = performance.now() - begin;
+  await waitFor(async () => (await operator.metric("workqueue_depth")) === 0, limit);
+  const drainedMs = performance.now() - begin;
+  const { cpuMs: startCpuMs } = operator.usage();
+  await Bun.sleep(Number(values.settle) * 1000);
+  const phase = { ...size, caughtUpMs, drainedMs, startCpuMs, usage: operator.usage(), operator };
+  say(describe(phase));
+  return phase;
+}
+
+interface SuspendableStack extends KubeObject {
+  readonly spec?: { readonly suspend?: boolean };
+  readonly status?: { readonly observedGeneration?: number };
+}
+
+const suspendable = resource<SuspendableStack>(stacks);
+
+async function toggleSuspend({ client }: ApiServer, ref: Copy): Promise<void> {
+  const { spec } = await client.get(suspendable, ref);
+  const patch = { type: "merge", body: { spec: { suspend: !(spec?.suspend ?? false) } } } as const;
+  await client.patch(suspendable, ref, { patch });
+}
+
+async function isObserved({ client }: ApiServer, ref: Copy): Promise<boolean> {
+  const { metadata, status } = await client.get(suspendable, ref);
+  return status?.observedGeneration === metadata.generation;
+}
+
+async function observe(operator: OperatorProcess, server: ApiServer): Promise<ScaleFigures["window"]> {
+  const seconds = Number(values.window);
+  say(`observing for ${seconds} s`);
+  const before = { usage: operator.usage(), requests: await requestsOf(operator), writes: await writesIn(server) };
+  await Bun.sleep(seconds * 1000);
+  const usage = operator.usage();
+  const writes = addedSince(before.writes, await writesIn(server));
+  return {
+    seconds,
+    usage,
+    cpuMs: usage.cpuMs - before.usage.cpuMs,
+    requests: (await requestsOf(operator)) - before.requests,
+    writes,
+  };
+}
+
+const requestsOf = async (operator: OperatorProcess): Promise<number> =>
+  (await operator.metric("rest_client_requests_total")) ?? 0;
+
+function describe({ stacks, updates, caughtUpMs, drainedMs, startCpuMs, usage }: Phase): string {
+  const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
+  return [
+    `${stacks} Stacks, ${updates} Updates:`,
+    `caught up ${seconds(caughtUpMs)}, drained ${seconds(drainedMs)}, CPU ${seconds(startCpuMs)},`,
+    `resident ${usage.residentMb.toFixed(0)} MB (anonymous ${usage.anonymousMb.toFixed(0)}, peak ${usage.peakMb.toFixed(0)})`,
+  ].join(" ");
+}
+
+const figures = await measure();
+console.log(JSON.stringify(figures, undefined, values.json ? 0 : 1));
+process.exit(0);
