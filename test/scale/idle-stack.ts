@@ -17,7 +17,7 @@ async function idleStack(): Promise<IdleStack> {
   await using scene = await StackScene.open();
   scene.simulator.script.update = () => ({ end: "succeeded", outputs: { url: "https://example.com" } });
   await scene.program("program");
-  await scene.stack("stack-00000", { workspaceReclaimPolicy: "Delete" });
+  await scene.stack("stack-00000", { workspaceReclaimPolicy: "Delete", successfulUpdatesHistoryLimit: 1000 });
   const stack = await scene.becomes("stack-00000", "at rest", (each) => isAtRest(each));
   const name = stack.status?.lastUpdate?.name ?? "";
   // Its finalizer is removed after the result is recorded.

@@ -12,9 +12,14 @@ export interface TestReflector extends Reflector<KubeObject> {
 }
 
 export function testReflector(...objects: readonly KubeObject[]): TestReflector {
-  const store = new IndexedStore<KubeObject>({ onError: () => undefined });
+  const reflector = archivingReflector(() => undefined);
+  for (const each of objects) reflector.store.set(each);
+  return reflector;
+}
+
+export function archivingReflector(archive: (object: KubeObject) => number | undefined): TestReflector {
+  const store = new IndexedStore<KubeObject>({ archive, onError: () => undefined });
   const synced = Promise.withResolvers<void>();
-  for (const each of objects) store.set(each);
   const reflector: TestReflector = {
     store,
     async run(signal) {

@@ -51,7 +51,7 @@ import { updateController } from "./update/controller.ts";
 import { approvalIndexers } from "./shared/approvals.ts";
 import { clearances } from "./shared/channels/clearances.ts";
 import { suspensionSwitch, type SuspensionSwitch } from "./shared/channels/suspension.ts";
-import { updateIndexers } from "./shared/updates.ts";
+import { restsUntil, updateIndexers } from "./shared/updates.ts";
 import { workspaceOfPod } from "./shared/pods/workspace-pod.ts";
 import { podIndexers, workspaceController } from "./workspace/index.ts";
 
@@ -172,7 +172,11 @@ function sharedReflectors(reading: Client, options: Options, log: Logger) {
     stacks: reflector(reading, stacks, watched({ indexers: stackIndexers })),
     programs: reflector(reading, programs, watched()),
     workspaces: reflector(reading, workspaces, watched()),
-    updates: reflector(reading, updates, watched({ indexers: { ...updateIndexers, ...ownedUpdateIndexers } })),
+    updates: reflector(
+      reading,
+      updates,
+      watched({ indexers: { ...updateIndexers, ...ownedUpdateIndexers }, archive: restsUntil }),
+    ),
     approvals: reflector(reading, approvals, watched({ indexers: approvalIndexers })),
     // Never their content, which would take more memory than everything else.
     records: reflector(reading, metadataOf(updateRecords), watched({ trim: trimRecord })),

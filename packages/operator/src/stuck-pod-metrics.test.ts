@@ -23,7 +23,7 @@ test("each Workspace whose pod is on a lost node has a series, whether or not an
   const registry = metricsRegistry();
   const present = [update("web-1", "web"), update("web-2", "web")];
   exposeStuckPods(registry, {
-    updates: { list: () => present },
+    updates: { active: () => present },
     workspaces: { list: () => [workspace("idle", "NodeLost"), workspace("broken", "InitializationFailed")] },
   });
   const series = () => registry.expose().match(/^workspaces_node_lost\{.*$/gm) ?? [];
@@ -38,7 +38,7 @@ test("each Workspace whose pod is on a lost node has a series, whether or not an
 test("each Workspace with a run that could not be stopped has a series, also without a Stack", () => {
   const registry = metricsRegistry();
   const present = [update("mine", "tools", "NotStopped"), update("web-1", "web")];
-  exposeStuckPods(registry, { updates: { list: () => present }, workspaces: { list: () => [] } });
+  exposeStuckPods(registry, { updates: { active: () => present }, workspaces: { list: () => [] } });
   const series = () => registry.expose().match(/^workspaces_update_not_stopped\{.*$/gm) ?? [];
   expect(series()).toEqual(['workspaces_update_not_stopped{namespace="team",name="tools"} 1']);
   present.length = 0;

@@ -6,7 +6,8 @@ import { findCondition } from "./shared/objects/conditions.ts";
 import { workspaceKeyOf } from "./shared/updates.ts";
 
 interface Stores {
-  readonly updates: Pick<Store<Update>, "list">;
+  /** Those at rest are not stuck. */
+  readonly updates: Pick<Store<Update>, "active">;
   readonly workspaces: Pick<Store<Workspace>, "list">;
 }
 
@@ -17,13 +18,13 @@ export function exposeStuckPods(registry: Registry, { updates, workspaces }: Sto
     help: "1 for a Workspace whose pod does not respond because its node may be lost, until a user acts.",
     keys: () => [
       ...workspaces.list().filter(isStalledBy("NodeLost")).map(keyOf),
-      ...updates.list().filter(isStalledBy("NodeLost")).map(workspaceKeyOf),
+      ...updates.active().filter(isStalledBy("NodeLost")).map(workspaceKeyOf),
     ],
   });
   expose(registry, {
     name: "workspaces_update_not_stopped",
     help: "1 for a Workspace with an update that exceeded its timeout and could not be stopped, until a user acts.",
-    keys: () => updates.list().filter(isStalledBy("NotStopped")).map(workspaceKeyOf),
+    keys: () => updates.active().filter(isStalledBy("NotStopped")).map(workspaceKeyOf),
   });
 }
 

@@ -24,6 +24,7 @@ import {
   ownedUpdateIndexers,
   podIndexers,
   programs,
+  restsUntil,
   stackIndexers,
   stacks,
   trimRecord,
@@ -84,7 +85,10 @@ export class Stores {
   }
 
   get updates(): Reflector<Update> {
-    return this.#reflector(updates, { indexers: { ...updateIndexers, ...ownedUpdateIndexers } });
+    return this.#reflector(updates, {
+      indexers: { ...updateIndexers, ...ownedUpdateIndexers },
+      archive: restsUntil,
+    });
   }
 
   get approvals(): Reflector<Approval> {

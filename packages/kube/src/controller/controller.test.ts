@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { testReflector, type TestReflector } from "../../testing/test-reflector.ts";
+import { testReflector, archivingReflector, type TestReflector } from "../../testing/test-reflector.ts";
 import { sleep } from "../clock.ts";
 import { controller, watching, type Controller, type ControllerOptions, type Reconcile } from "./controller.ts";
 import { NotLeaderError } from "../leader/leadership.ts";
@@ -126,9 +126,20 @@ describe("what is reconciled", () => {
     const stack = object("Stack", "a/1");
     fixture.stacks.store.set(stack);
     await fixture.clock.advance(10);
-    fixture.stacks.store.replace([structuredClone(stack)], () => true);
+    fixture.stacks.store.replace(new Map([["a/1", structuredClone(stack)]]));
     await fixture.clock.advance(10);
     expect(fixture.seen).toEqual(["a/1@0"]);
+    await fixture.close();
+  });
+
+  test("not an archived object at the start, unless it has been at rest for long enough", async () => {
+    const stacks = archivingReflector(({ metadata }) => metadata.generation);
+    stacks.store.set(object("Stack", "a/active"));
+    for (const time of [-10, 50]) stacks.store.set(object("Stack", `a/${time}`, { generation: time }));
+    const fixture = await new TestController(nothing, { stacks }).start();
+    expect(fixture.seen).toEqual(["a/active@0", "a/-10@0"]);
+    await fixture.clock.advance(100);
+    expect(fixture.seen.slice(2)).toEqual(["a/50@50"]);
     await fixture.close();
   });
 

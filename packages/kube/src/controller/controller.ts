@@ -179,15 +179,24 @@ class KeyController implements Controller {
   }
 
   #subscribe(source: Watched, queue: WorkQueue): () => void {
-    return source.reflector.store.subscribe((change) => {
-      if (!isSameVersion(change)) this.#addMapped(source, change, queue);
+    const { store } = source.reflector;
+    return store.subscribe((change) => {
+      // Before the first list is complete, there is nothing to reconcile; `#addExisting` adds what it contains.
+      if (store.hasSynced && !isSameVersion(change)) this.#addMapped(source, change, queue);
     });
   }
 
-  /** Objects that existed before we subscribed, and owners that were deleted while their objects still exist. */
+  /**
+   * Objects that existed before we subscribed, and owners that were deleted while their objects still exist. Nothing is due for
+   * archived objects: neither they nor their owners are reconciled because of them.
+   */
   #addExisting(source: Watched, queue: WorkQueue): void {
-    for (const object of source.reflector.store.list()) {
-      this.#addMapped(source, { key: keyOf(object), after: object }, queue);
+    const { store } = source.reflector;
+    for (const object of store.active()) this.#addMapped(source, { key: keyOf(object), after: object }, queue);
+    const [own] = this.#sources;
+    if (source !== own) return;
+    for (const [key, restsUntil] of store.archived()) {
+      if (restsUntil < Infinity) queue.addAfter(key, restsUntil - this.#clock.now());
     }
   }
 

@@ -17,6 +17,7 @@ import { fairQueue, namespaceOf } from "./fair-queue.ts";
 import { metricsRegistry, type Registry } from "../telemetry/metrics.ts";
 import { queueMetrics, type QueueMetrics } from "./queue-metrics.ts";
 import type { Key } from "../resource.ts";
+import { Schedule } from "./schedule.ts";
 
 /** When a key is reconciled next. */
 export type Result =
@@ -68,11 +69,6 @@ export function workQueue(options: QueueOptions): WorkQueue {
 const maxWorkersFactor = 4;
 
 /** All times are on the monotonic clock: setting the wall clock must not move a key. */
-interface Waiting {
-  readonly dueAt: number;
-  readonly cancel: () => void;
-}
-
 interface Running {
   readonly startedAt: number;
   /** The earliest time requested since it started. */
@@ -83,7 +79,7 @@ class KeyedQueue implements WorkQueue {
   readonly #options: QueueOptions;
   readonly #clock: Clock;
   readonly #metrics: QueueMetrics;
-  readonly #waiting = new Map<Key, Waiting>();
+  readonly #waiting: Schedule;
   readonly #line = fairQueue();
   readonly #readySince = new Map<Key, number>();
   readonly #running = new Map<Key, Running>();
@@ -99,6 +95,7 @@ class KeyedQueue implements WorkQueue {
     if (!(options.concurrency >= 1)) throw new Error(`queue ${options.name}: concurrency must be at least 1`);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#waiting = new Schedule(this.#clock, (key) => this.#enqueue(key));
     this.#metrics = queueMetrics(options.metrics ?? metricsRegistry(), options.name, {
       depth: () => this.depth,
       runningMs: () => [...this.#running.values()].map((run) => this.#since(run.startedAt)),
@@ -122,7 +119,6 @@ class KeyedQueue implements WorkQueue {
 
   async stop(): Promise<void> {
     this.#state = "stopped";
-    for (const { cancel } of this.#waiting.values()) cancel();
     this.#waiting.clear();
     while (this.#line.shift() !== undefined);
     this.#readySince.clear();
@@ -156,20 +152,13 @@ class KeyedQueue implements WorkQueue {
       run.nextAt = Math.min(at, run.nextAt ?? Infinity);
       return;
     }
-    const waiting = this.#waiting.get(key);
-    if (waiting && waiting.dueAt <= at) return;
-    waiting?.cancel();
-    this.#waiting.delete(key);
-    if (at <= this.#clock.monotonic()) this.#enqueue(key);
-    else this.#wait(key, at);
-  }
-
-  #wait(key: Key, dueAt: number): void {
-    const cancel = this.#clock.after(dueAt - this.#clock.monotonic(), () => {
-      this.#waiting.delete(key);
-      this.#enqueue(key);
-    });
-    this.#waiting.set(key, { dueAt, cancel });
+    if ((this.#waiting.dueAt(key) ?? Infinity) <= at) return;
+    if (at > this.#clock.monotonic()) {
+      this.#waiting.add(key, at);
+      return;
+    }
+    this.#waiting.remove(key);
+    this.#enqueue(key);
   }
 
   #enqueue(key: Key): void {

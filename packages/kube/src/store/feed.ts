@@ -13,7 +13,7 @@ import type { Client, ListOptions, WatchEvent } from "../client/client.ts";
 import { sleep, type Clock } from "../clock.ts";
 import { withDeadline } from "../client/requests/deadline.ts";
 import { isExpired, isTooManyRequests } from "../client/errors.ts";
-import type { IndexedStore } from "./indexed-store.ts";
+import type { Entry, IndexedStore } from "./indexed-store.ts";
 import { keyOf, metadataOf, parseKey, type Key, type KubeObject, type Resource } from "../resource.ts";
 import { backoff } from "../client/requests/retry.ts";
 import type { ReflectorCounts } from "./store.ts";
@@ -79,6 +79,11 @@ interface Differences {
   readonly version: string;
   readonly changed: readonly Key[];
   readonly removed: readonly Key[];
+}
+
+interface Listed<T> {
+  readonly version: string;
+  readonly entries: ReadonlyMap<Key, Entry<T>>;
 }
 
 const isDifferent = ({ changed, removed }: Differences): boolean => changed.length + removed.length > 0;
@@ -149,7 +154,7 @@ export class Feed<T extends KubeObject> {
   /** Reads page by page, so that the memory that a comparison needs does not grow with the number of objects. */
   async #findDifferences(signal: AbortSignal): Promise<Differences> {
     const { client, resource, store, clock } = this.#options;
-    const unseen = new Set(store.keys((object) => this.#isInScope(object)));
+    const unseen = new Set(store.keys(this.#options.namespace));
     const changed: Key[] = [];
     let version = "";
     const pageSize = unseen.size > wholeListSize ? comparisonPageSize : 0;
@@ -158,7 +163,7 @@ export class Feed<T extends KubeObject> {
       for (const listed of page.items) {
         const key = keyOf(listed);
         unseen.delete(key);
-        if (!isSame(store.get(key), listed)) changed.push(key);
+        if (!store.entryOf(listed, key)) changed.push(key);
       }
       version = page.resourceVersion;
     }
@@ -191,23 +196,42 @@ export class Feed<T extends KubeObject> {
   }
 
   async #list(signal: AbortSignal): Promise<string> {
-    const { client, resource, store, trim, clock } = this.#options;
-    const list = await client.list(resource, {
-      ...this.#callOptions(signal),
-      transform: (object) => {
-        this.#lastResponseAt = clock.monotonic();
-        const stored = store.get(keyOf(object));
-        return stored && isSame(stored, object) ? stored : trim(object);
-      },
-    });
+    const { store, namespace, clock } = this.#options;
+    const { version, entries } = await this.#readAll(signal);
     signal.throwIfAborted();
     this.#lastResponseAt = clock.monotonic();
     this.#compareAt = clock.monotonic();
-    this.#resourceVersion = list.resourceVersion;
+    this.#resourceVersion = version;
     this.counts.lists++;
-    store.replace(list.items, (object) => this.#isInScope(object));
+    store.replace(entries, namespace);
     if (this.counts.lists === 1) this.#options.onSync();
-    return list.resourceVersion;
+    return version;
+  }
+
+  /** If the snapshot expires on the way, everything is read again in a single page. */
+  async #readAll(signal: AbortSignal): Promise<Listed<T>> {
+    try {
+      return await this.#readPages(this.#callOptions(signal));
+    } catch (error) {
+      if (!isExpired(error)) throw error;
+      return await this.#readPages({ ...this.#callOptions(signal), pageSize: 0 });
+    }
+  }
+
+  /** An object that has not changed stays the same, and each page is trimmed and archived before the next is read. */
+  async #readPages(options: Omit<ListOptions, "transform">): Promise<Listed<T>> {
+    const { client, resource, store, trim, clock } = this.#options;
+    const entries = new Map<Key, Entry<T>>();
+    let version = "";
+    for await (const page of client.pages<T>(resource, options)) {
+      this.#lastResponseAt = clock.monotonic();
+      for (const object of page.items) {
+        const key = keyOf(object);
+        entries.set(key, store.entryOf(object, key) ?? store.createEntry(trim(object)));
+      }
+      version = page.resourceVersion;
+    }
+    return { version, entries };
   }
 
   async #watch(from: string, parent: AbortSignal): Promise<void> {
@@ -271,14 +295,4 @@ export class Feed<T extends KubeObject> {
       signal,
     };
   }
-
-  #isInScope(object: KubeObject): boolean {
-    const { namespace } = this.#options;
-    return namespace === undefined || object.metadata.namespace === namespace;
-  }
-}
-
-function isSame(stored: KubeObject | undefined, listed: KubeObject): boolean {
-  const [one, other] = [stored?.metadata, listed.metadata];
-  return one?.uid === other.uid && one?.resourceVersion === other.resourceVersion;
 }

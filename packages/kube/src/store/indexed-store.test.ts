@@ -1,14 +1,13 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 
 import { IndexedStore } from "./indexed-store.ts";
-import type { KubeObject } from "../resource.ts";
+import { keyOf, type KubeObject } from "../resource.ts";
 import type { Change } from "./store.ts";
 
 function pod(name: string, labels: Record<string, string> = {}): KubeObject {
   return { apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "a", labels } };
 }
 
-const everything = (): boolean => true;
 let errors: string[];
 let store: IndexedStore<KubeObject>;
 let changes: Change<KubeObject>[];
@@ -28,6 +27,9 @@ beforeEach(() => {
   });
   store.subscribe((change) => changes.push(change));
 });
+
+const entries = (...objects: readonly KubeObject[]): Map<string, KubeObject> =>
+  new Map(objects.map((object) => [keyOf(object), object]));
 
 const names = (objects: readonly KubeObject[]): (string | undefined)[] => objects.map(({ metadata }) => metadata.name);
 
@@ -66,7 +68,7 @@ describe("replace", () => {
     store.set(x);
     store.set(y);
     changes.length = 0;
-    store.replace([y, z], everything);
+    store.replace(entries(y, z));
     expect(changes).toEqual([
       { key: "a/x", before: x },
       { key: "a/z", after: z },
@@ -76,14 +78,14 @@ describe("replace", () => {
 
   test("keeps objects that are out of scope", () => {
     store.set(pod("x"));
-    store.replace([], () => false);
+    store.replace(entries(), "b");
     expect(store.size).toBe(1);
   });
 
   test("is complete before the first listener is called", () => {
     const sizes: number[] = [];
     store.subscribe(() => sizes.push(store.size));
-    store.replace([pod("x"), pod("y")], everything);
+    store.replace(entries(pod("x"), pod("y")));
     expect(sizes).toEqual([2, 2]);
   });
 });
@@ -111,4 +113,60 @@ test("a subscription can be ended", () => {
   end();
   store.set(pod("x"));
   expect(calls).toBe(0);
+});
+
+describe("archived objects", () => {
+  const at = (version: string, labels: Record<string, string> = {}): KubeObject => {
+    const object = pod("x", { app: "web", ...labels });
+    return { ...object, metadata: { ...object.metadata, uid: "uid", resourceVersion: version } };
+  };
+  const isDone = ({ metadata }: KubeObject): number | undefined => (metadata.labels?.["done"] ? 1000 : undefined);
+
+  beforeEach(() => {
+    store = new IndexedStore({
+      indexers: { app: ({ metadata }) => [metadata.labels?.["app"] ?? ""] },
+      archive: isDone,
+      onError: (_, what) => errors.push(what),
+    });
+    store.set(at("1"));
+    store.subscribe((change) => changes.push(change));
+    changes = [];
+    store.set(at("2", { done: "yes" }));
+  });
+
+  test("are read like others", () => {
+    const expected = at("2", { done: "yes" });
+    expect(store.get("a/x")).toEqual(expected);
+    expect(store.list()).toEqual([expected]);
+    expect(store.byIndex("app", "web")).toEqual([expected]);
+    expect(store.size).toBe(1);
+  });
+
+  test("are not among those that controllers work on, and have the time until which nothing is due", () => {
+    expect(store.active()).toEqual([]);
+    expect(store.activeByIndex("app", "web")).toEqual([]);
+    expect([...store.archived()]).toEqual([["a/x", 1000]]);
+  });
+
+  test("are known in their version", () => {
+    expect(store.entryOf(at("2"), "a/x")).toBeDefined();
+    expect(store.entryOf(at("3"), "a/x")).toBeUndefined();
+  });
+
+  test("are reported when they change", () => {
+    store.remove("a/x");
+    expect(
+      changes.map(({ before, after }) => [before?.metadata.resourceVersion, after?.metadata.resourceVersion]),
+    ).toEqual([
+      ["1", "2"],
+      ["2", undefined],
+    ]);
+    expect(store.byIndex("app", "web")).toEqual([]);
+  });
+
+  test("become active again when they change", () => {
+    store.set(at("3"));
+    expect(store.active()).toEqual([at("3")]);
+    expect([...store.archived()]).toEqual([]);
+  });
 });

@@ -16,6 +16,11 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly indexers?: Indexers<T>;
   /** Drops unused fields. Managed fields and kubectl's last-applied annotation are always dropped. */
   readonly trim?: (object: T) => T;
+  /**
+   * Whether an object is archived, which saves memory, and until when nothing is due for it, in milliseconds since the epoch.
+   * Undefined for an object that controllers work on.
+   */
+  readonly archive?: (object: T) => number | undefined;
   /** Called for every failure that the reflector recovers from. */
   readonly onError?: (error: unknown, what: string) => void;
   readonly clock?: Clock;
@@ -30,7 +35,7 @@ export function reflector<T extends KubeObject>(
 ): Reflector<T> {
   const { indexers, trim = (object: T) => object, onError: report, clock = systemClock } = options;
   const onError = (error: unknown, what: string): void => report?.(error, `${resource.plural}: ${what}`);
-  const store = new IndexedStore<T>({ indexers, onError });
+  const store = new IndexedStore<T>({ indexers, archive: options.archive, onError });
   const synced = Promise.withResolvers<void>();
   const shared: Omit<FeedOptions<T>, "namespace"> = {
     client,

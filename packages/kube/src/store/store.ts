@@ -16,6 +16,11 @@ export interface Store<T extends KubeObject> {
   readonly size: number;
   /** The objects for which the index function returned `value`. Throws if the index does not exist. */
   byIndex(index: string, value: string): T[];
+  /** Those that are not archived. An archived object is unpacked each time it is read. */
+  active(): T[];
+  activeByIndex(index: string, value: string): T[];
+  /** The keys of archived objects, with the time until which nothing is due for them. */
+  archived(): Iterable<readonly [Key, number]>;
   /** True after the first list. */
   readonly hasSynced: boolean;
   /** Calls `listener` for every change after the store has applied it. Returns a function that ends the subscription. */

@@ -1,5 +1,5 @@
 /** Reading Updates: by their Workspace, from the store or from the API server. */
-import { isComplete, type Update, type Workspace } from "@pko/api";
+import { isComplete, parseDuration, type Update, type Workspace } from "@pko/api";
 import {
   keyOf,
   metadataOf,
@@ -13,6 +13,7 @@ import {
 
 import { updates } from "../kinds.ts";
 import { findCondition, isConditionTrue } from "./objects/conditions.ts";
+import { parseTimestamp } from "./parse-timestamp.ts";
 
 /** The Go operator records no end time if it did not see the end. */
 export function endTimeOf(update: Update): string | undefined {
@@ -25,8 +26,28 @@ export const uidIndex = "update/uid";
 
 export const updateIndexers = {
   [workspaceIndex]: (update: Update): string[] => [workspaceKeyOf(update)],
-  [uidIndex]: ({ metadata }: Update): string[] => (metadata.uid === undefined ? [] : [metadata.uid]),
+  // Only a run that has not ended is found by its Update's UID.
+  [uidIndex]: (update: Update): string[] =>
+    update.metadata.uid === undefined || restsUntil(update) !== undefined ? [] : [update.metadata.uid],
 };
+
+/**
+ * Until when nothing is due for an Update that has ended and whose result is recorded: until its TTL expires. Undefined for
+ * others. With a long history, most Updates are at rest, and the store archives them.
+ */
+export function restsUntil(update: Update): number | undefined {
+  const { finalizers = [], deletionTimestamp } = update.metadata;
+  if (!isComplete(update) || finalizers.length > 0 || deletionTimestamp !== undefined) return undefined;
+  return expiryOf(update) ?? Infinity;
+}
+
+/** When the TTL of a complete Update expires; undefined if it has none, or one without a known end. */
+export function expiryOf(update: Update): number | undefined {
+  const { ttlAfterCompleted } = update.spec ?? {};
+  const ttlMs = ttlAfterCompleted === undefined ? undefined : parseDuration(ttlAfterCompleted);
+  const endedAt = parseTimestamp(endTimeOf(update));
+  return ttlMs === undefined ? undefined : (endedAt ?? 0) + ttlMs;
+}
 
 export function workspaceKeyOf({ metadata, spec }: Update): Key {
   return refKey({ namespace: metadata.namespace ?? "", name: spec?.workspaceName ?? "" });

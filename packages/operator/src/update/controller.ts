@@ -68,7 +68,7 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
     key === undefined
       ? []
       : updates.store
-          .byIndex(workspaceIndex, key)
+          .activeByIndex(workspaceIndex, key)
           .filter((update) => !isComplete(update))
           .map(keyOf);
   const waitingForDecision = (approval: Approval | undefined): Key[] => {

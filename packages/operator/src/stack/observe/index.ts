@@ -157,7 +157,7 @@ export function orphanedUpdates(
 ): Update[] {
   const hasFinalizer = ({ metadata }: Update): boolean => metadata.finalizers?.includes(stackFinalizer) ?? false;
   const isOwned = (update: Update): boolean => stack !== undefined && isOwnedBy(update, asOwner(stackResource, stack));
-  return updates.byIndex(updateStackIndex, key).filter((update) => hasFinalizer(update) && !isOwned(update));
+  return updates.activeByIndex(updateStackIndex, key).filter((update) => hasFinalizer(update) && !isOwned(update));
 }
 
 function workspaceFacts({ workspaces }: StackWorld, stack: Stack): WorkspaceFacts {

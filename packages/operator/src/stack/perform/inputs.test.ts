@@ -15,6 +15,9 @@ const storeOf = <T extends KubeObject>(...objects: T[]): Store<T> => ({
   list: () => objects,
   size: objects.length,
   byIndex: () => [],
+  active: () => objects,
+  activeByIndex: () => [],
+  archived: () => [],
   hasSynced: true,
   subscribe: () => () => undefined,
 });

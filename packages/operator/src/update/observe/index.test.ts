@@ -13,6 +13,9 @@ const storeOf = <T extends KubeObject>(...objects: T[]): Store<T> => ({
   list: () => objects,
   size: objects.length,
   byIndex: () => objects,
+  active: () => objects,
+  activeByIndex: () => objects,
+  archived: () => [],
   hasSynced: true,
   subscribe: () => () => undefined,
 });

@@ -32,7 +32,7 @@ export function observeUpdates(
 /** Whether an unfinished Update was started in this pod. */
 export function hasRun({ updates }: Pick<UpdateWorld, "updates">, workspace: Workspace, pod: ApiObject<Pod>): boolean {
   return updates
-    .byIndex(workspaceIndex, keyOf(workspace))
+    .activeByIndex(workspaceIndex, keyOf(workspace))
     .some((update) => !isComplete(update) && update.status?.podUid === pod.metadata.uid);
 }
 
