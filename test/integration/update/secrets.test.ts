@@ -1,5 +1,5 @@
 /** The Secrets of an Update: created once, and never in the place of another owner's. */
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { updateKind } from "@pko/api";
 import { builtin, type ApiObject } from "@pko/kube";
 import type { RunResult } from "@pko/rpc";
@@ -96,4 +96,45 @@ test("a Secret that the Go operator created for the same Update is kept", async 
   expect(status?.message).toBeUndefined();
   expect(status?.outputs).toBe("web-1-stack-outputs");
   expect(await scene.secret("web-1-stack-outputs")).toEqual(before);
+});
+
+describe("a second Update", () => {
+  async function bothEnd(secondUrl: string) {
+    const scene = await UpdateScene.open();
+    const agent = await scene.workspace("web");
+    scene.operator();
+    const uids: string[] = [];
+    for (const [name, value] of [["web-1", "http://x"] as const, ["web-2", secondUrl] as const]) {
+      agent.outputs.splice(0, agent.outputs.length, { name: "url", value, secret: false, known: true });
+      const uid = await scene.update(name, { type: "up" });
+      await waitFor(() => agent.started.includes(uid), { what: "the run to start" });
+      agent.finish(uid, {});
+      await scene.until(name, succeeded);
+      uids.push(uid);
+    }
+    return { scene, uids };
+  }
+
+  test("with the same outputs uses the Secret of the first, and owns it, too", async () => {
+    const { scene, uids } = await bothEnd("http://x");
+    await using _ = scene;
+    const { status } = await scene.until("web-2", succeeded);
+    expect(status?.outputs).toBe("web-1-stack-outputs");
+    expect(await scene.secret("web-2-stack-outputs")).toBeUndefined();
+    const { metadata } = (await scene.secret("web-1-stack-outputs")) ?? {};
+    const [first, second] = uids;
+    expect(metadata?.ownerReferences).toMatchObject([
+      { uid: first, controller: true },
+      { uid: second, name: "web-2", controller: false, blockOwnerDeletion: false },
+    ]);
+  });
+
+  test("with other outputs has its own Secret", async () => {
+    const { scene, uids } = await bothEnd("http://y");
+    await using _ = scene;
+    const { status } = await scene.until("web-2", succeeded);
+    expect(status?.outputs).toBe("web-2-stack-outputs");
+    const secret = await scene.secret("web-2-stack-outputs");
+    expect(secret?.metadata.ownerReferences).toMatchObject([{ uid: uids[1], controller: true }]);
+  });
 });

@@ -91,6 +91,13 @@ export interface StoredResult {
   readonly failures: readonly string[];
 }
 
+/** The outputs of the last Update of the same Pulumi stack that has any. */
+export interface FormerOutputs {
+  readonly updateName: string;
+  readonly updateUid: string;
+  readonly secretName: string;
+}
+
 export interface UpdateView {
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -107,6 +114,8 @@ export interface UpdateView {
   /** The run in the pod that the status records. */
   readonly run?: Run;
   readonly siblings: readonly SiblingFacts[];
+  /** Whose Secret is used if the outputs have not changed. */
+  readonly formerOutputs?: FormerOutputs;
   readonly project?: ProjectInfo;
   /** How many resources the stack had after its last operation. */
   readonly expectedResources?: number;

@@ -1,5 +1,5 @@
 /** The outputs of the Update whose result is unrecorded, or whose outputs are pending. */
-import { asOwner, builtin, classifyOwnership, type ApiObject, type Occupant } from "@pko/kube";
+import { asOwner, builtin, classifyOwnership, isOwnedBy, type ApiObject, type Occupant } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { updates as updateResource } from "../../kinds.ts";
@@ -30,10 +30,13 @@ export async function observeOutputs(
     : { kind: "read", values: outputValues(secret), former };
 }
 
-/** Anyone may create a Secret of that name, so only one that the Update owns is trusted. */
+/**
+ * Anyone may create a Secret of that name, so only one that the Update owns is trusted. If the outputs have not changed, it is the
+ * Secret of an earlier Update, which controls it.
+ */
 function otherOwner({ name, uid }: UpdateFacts, secret: ApiObject<Secret>): Occupant | undefined {
   const owner = asOwner(updateResource, { metadata: { name, uid } });
+  if (isOwnedBy(secret, owner)) return undefined;
   const ownership = classifyOwnership({ ...secret, kind: builtin.secrets.kind }, owner);
-  // The Go operator's Secret has the Update as its owner, but not as its controller.
   return ownership.kind === "former" || ownership.kind === "foreign" ? ownership.occupant : undefined;
 }

@@ -13,7 +13,7 @@ import { judgePod, podNameOf, podOwner } from "../../shared/pods/workspace-pod.t
 import { approvalFacts, planRefOf, stackRefOf } from "./approval.ts";
 import { podFacts, workspaceFacts, workspaceRefOf } from "./facts.ts";
 import { lostRunsOf } from "./lost-runs.ts";
-import { expectedResources, unfinishedSiblings } from "./siblings.ts";
+import { expectedResources, formerOutputs, unfinishedSiblings } from "./siblings.ts";
 import type { ApprovalFacts, UpdateView } from "../view.ts";
 
 export interface UpdateWorld {
@@ -52,6 +52,7 @@ export function observeUpdate(world: UpdateWorld, key: Key, { now }: { readonly 
       run: world.runs.find(update.status?.podUid ?? "", update.metadata.uid ?? ""),
       project: world.projects.projectOf(ref),
       expectedResources: expectedResources(update, siblings),
+      formerOutputs: formerOutputs(update, siblings),
       logLevel: workspace?.spec?.pulumiLogLevel,
     }),
     workspace: workspaceFacts(workspace, update),

@@ -2,7 +2,7 @@
 import { isComplete, type Update, type Workspace } from "@pko/api";
 
 import { hasStackOf } from "../../shared/updates.ts";
-import type { SiblingFacts } from "../view.ts";
+import type { FormerOutputs, SiblingFacts } from "../view.ts";
 
 /** `all` are the Updates of the Workspace. */
 export function unfinishedSiblings(
@@ -23,6 +23,21 @@ export function unfinishedSiblings(
 
 /** Operations after which a resource exists. */
 const existing = new Set(["same", "create", "update", "replace", "create-replacement", "import", "refresh", "read"]);
+
+/** `all` are the Updates of the Workspace. */
+export function formerOutputs(update: Update, all: readonly Update[]): FormerOutputs | undefined {
+  if (update.status?.podUid === undefined || isComplete(update)) return undefined;
+  const last = all
+    .filter(({ metadata, spec, status }) => {
+      const isOther = metadata.uid !== update.metadata.uid && metadata.deletionTimestamp === undefined;
+      return isOther && spec?.stackName === update.spec?.stackName && status?.outputs !== undefined;
+    })
+    .filter((other) => isComplete(other))
+    .toSorted((a, b) => ((a.status?.endTime ?? "") < (b.status?.endTime ?? "") ? -1 : 1))
+    .at(-1);
+  const { name: updateName = "", uid: updateUid = "" } = last?.metadata ?? {};
+  return last?.status?.outputs === undefined ? undefined : { updateName, updateUid, secretName: last.status.outputs };
+}
 
 /** How many resources the last operation on the stack left, for the percentage of the progress. */
 export function expectedResources(update: Update, all: readonly Update[]): number | undefined {

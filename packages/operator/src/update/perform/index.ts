@@ -1,17 +1,20 @@
 /** The steps of an Update. Each is idempotent, and a crash after any of them loses nothing. */
 import { fieldManagers, type UpdateRecord } from "@pko/api";
-import { stepDone, stepStale, type Client, type PerformContext, type Performed } from "@pko/kube";
+import { stepDone, stepStale, type ApiObject, type Client, type PerformContext, type Performed } from "@pko/kube";
+import type { Secret } from "kubernetes-types/core/v1";
 
 import type { Runs } from "../../agents/agents.ts";
 import { updates } from "../../kinds.ts";
 import { isApprovalConfirmed, isPodDeletionConfirmed, isReadyConfirmed, isUnknownStackConfirmed } from "./confirm.ts";
+import type { OwnedWriter } from "./create-owned.ts";
 import { createSecret, type CreatedSecret } from "./create-secret.ts";
 import { storeRecord } from "./store-record.ts";
 import { readPlan, useApproval } from "./plans.ts";
+import { reuseOutputs } from "./reuse-outputs.ts";
 import type { ResultSecrets } from "../desired/result-secrets.ts";
 import { updateFinalizer } from "../finalizer.ts";
 import type { Step } from "../steps.ts";
-import { runIdOf, type StoredResult, type UpdateView } from "../view.ts";
+import { runIdOf, type FormerOutputs, type StoredResult, type UpdateView } from "../view.ts";
 
 export interface UpdateTools {
   /** Must be fenced: it writes nothing unless this process leads. */
@@ -114,11 +117,8 @@ async function storeResult(performer: Performer, secrets: ResultSecrets): Promis
   return { kind: "done", facts: { stored: { ...(await storeOthers(writer, secrets)), ...(plan && { plan }) } } };
 }
 
-async function storeOthers(
-  writer: Parameters<typeof createSecret>[0],
-  secrets: Omit<ResultSecrets, "plan">,
-): Promise<StoredResult> {
-  const outputs = secrets.outputs && (await createSecret(writer, secrets.outputs));
+async function storeOthers(writer: OwnedWriter, secrets: Omit<ResultSecrets, "plan">): Promise<StoredResult> {
+  const outputs = secrets.outputs && (await storeOutputs(writer, secrets.outputs, secrets.formerOutputs));
   const stdout = secrets.stdout && (await createSecret(writer, secrets.stdout));
   const failures = [outputs, stdout].flatMap((created) => (created?.failure === undefined ? [] : [created.failure]));
   const outputsName = outputs?.name ?? secrets.unreadOutputs;
@@ -129,6 +129,15 @@ async function storeOthers(
     problems: [...secrets.problems, ...failures],
     failures,
   };
+}
+
+async function storeOutputs(
+  writer: OwnedWriter,
+  secret: ApiObject<Secret>,
+  former: FormerOutputs | undefined,
+): Promise<CreatedSecret> {
+  const name = former && (await reuseOutputs(writer, secret, former));
+  return name === undefined ? await createSecret(writer, secret) : { name };
 }
 
 async function performRecord(

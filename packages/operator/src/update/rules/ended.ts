@@ -25,7 +25,7 @@ export function endedWithResult(
   ending: Ending,
   run: Extract<Run, { state: "finished" }>,
 ): UpdatePlan {
-  const { plan, ...others } = resultSecrets(view.update, run);
+  const { plan, ...others } = resultSecrets(view, run);
   const secrets = { ...others, ...(plan && ending.reason === "UpdateSucceeded" && { plan }) };
   const steps: Step[] = [{ kind: "storeResult", secrets }, ...recordSteps(view, ending, run.record)];
   return { steps, outcome: { kind: "ended", ending } };
