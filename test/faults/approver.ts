@@ -1,6 +1,6 @@
-/** A user who approves every plan that waits for it, as a person would with `kubectl pulumi approve`. */
+/** A user who decides about the plans that wait for it, as a person would with `kubectl pulumi approve` and `reject`. */
 import { reflector, type Client, type Reflector } from "@pko/kube";
-import type { Stack } from "@pko/api";
+import type { Approval, ApprovalRequest, Stack } from "@pko/api";
 import { stacks } from "@pko/operator";
 
 import { decide } from "../integration/approvals/decide.ts";
@@ -11,14 +11,18 @@ interface ApproverOptions {
   readonly namespace: string;
 }
 
+type Decision = Approval["spec"]["decision"];
+
 export class Approver implements AsyncDisposable {
   readonly #options: ApproverOptions;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
   /** The UIDs of the Updates with the plans. */
-  readonly #approved = new Set<string>();
+  readonly #decided = new Set<string>();
   readonly #work = new Set<Promise<unknown>>();
   readonly faults: unknown[] = [];
+  /** To every new request; "Wait": none. */
+  answer: Decision | "Wait" = "Approve";
 
   constructor(options: ApproverOptions) {
     this.#options = options;
@@ -33,11 +37,15 @@ export class Approver implements AsyncDisposable {
     await Promise.all(this.#work);
   }
 
+  async decide(request: ApprovalRequest, decision: Decision): Promise<void> {
+    this.#decided.add(request.updateUid);
+    await decide(this.#options, request, { decision });
+  }
+
   #onStack(stack: Stack | undefined): void {
     const request = stack?.status?.approval;
-    if (request?.state !== "Pending" || this.#approved.has(request.updateUid)) return;
-    this.#approved.add(request.updateUid);
-    const decided = decide(this.#options, request).catch((error: unknown) => {
+    if (request?.state !== "Pending" || this.answer === "Wait" || this.#decided.has(request.updateUid)) return;
+    const decided = this.decide(request, this.answer).catch((error: unknown) => {
       if (!this.#stop.signal.aborted) this.faults.push(error);
     });
     this.#work.add(decided);

@@ -29,12 +29,14 @@ export type Report = ReadonlyMap<Phase, Tally>;
 
 export interface CampaignOptions {
   readonly stage: Stage;
+  /** All stories if absent. */
+  readonly stories?: readonly Story[];
   /** The number of parallel lifecycles. */
   readonly width: number;
   /** What happens to the operator; it is killed by default. */
   readonly crashMode?: CrashMode;
   /** A random sample of this many points in each phase of a story; all points if absent. */
-  readonly sample?: Readonly<Record<Story, number>>;
+  readonly sample?: Readonly<Partial<Record<Story, number>>>;
   /** Of the sample, and of the order of the points. */
   readonly seed: number;
   /** The outcomes without crashes; determined first if absent. */
@@ -57,13 +59,13 @@ const maxAttempts = 3;
 const maxRepeats = 3;
 
 export async function runCampaign(options: CampaignOptions): Promise<Report> {
-  const { stage, width, sample, log = () => undefined } = options;
-  const reference = options.reference ?? (await runWithoutCrash(stage));
+  const { stage, width, sample, stories: names = storyNames, log = () => undefined } = options;
+  const reference = options.reference ?? (await runWithoutCrash(stage, names));
   // Some calls are not made every time: a second lifecycle finds more of them.
-  const second = sample === undefined ? await runWithoutCrash(stage) : reference;
+  const second = sample === undefined ? await runWithoutCrash(stage, names) : reference;
   const report = new Map<Phase, Tally>();
   const queues = new Map<Phase, Try[]>();
-  for (const [story, phase] of storyNames.flatMap((name) => stories[name].map((phase) => [name, phase] as const))) {
+  for (const [story, phase] of names.flatMap((name) => stories[name].map((phase) => [name, phase] as const))) {
     const [one, two] = [phaseEnd(reference, phase), phaseEnd(second, phase)];
     const difference = findDifference(one, two);
     if (difference) throw new Error(`${phase} without a crash (${difference.kind}): ${difference.text}`);
@@ -97,13 +99,13 @@ export const newTally = (calls: number, points: number): Tally => ({
 
 export type Ends = ReadonlyMap<Phase, PhaseEnd>;
 
-export async function runWithoutCrash(stage: Stage): Promise<Ends> {
+export async function runWithoutCrash(stage: Stage, names: readonly Story[] = storyNames): Promise<Ends> {
   const ends = new Map<Phase, PhaseEnd>();
   const run = async (order: readonly Phase[]): Promise<void> => {
     await using lifecycle = await Lifecycle.start(stage);
     for (const phase of order) ends.set(phase, await lifecycle.run(phase));
   };
-  await Promise.all(storyNames.map((name) => run(stories[name])));
+  await Promise.all(names.map((name) => run(stories[name])));
   return ends;
 }
 

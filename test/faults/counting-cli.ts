@@ -1,5 +1,5 @@
-/** A wrapper of the CLI that records each operation in a file before it starts. */
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+/** A wrapper of the CLI that records each operation in a file before it starts, and can block previews. */
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { toolPath } from "@pko/cluster";
@@ -7,14 +7,26 @@ import { toolPath } from "@pko/cluster";
 export class CountingCli {
   readonly path: string;
   readonly #log: string;
+  readonly #blocked: string;
   #seen = 0;
 
   constructor(folder: string) {
     this.path = join(folder, "pulumi");
     this.#log = join(folder, "runs.log");
+    this.#blocked = join(folder, "blocked");
     const record = `printf '%s\\n' "$*" >> '${this.#log}'`;
-    writeFileSync(this.path, `#!/bin/sh\n${record}\nexec '${toolPath("pulumi")}' "$@"\n`);
+    const wait = `case "$*" in *' preview '*) while [ -e '${this.#blocked}' ]; do sleep 0.1; done;; esac`;
+    writeFileSync(this.path, `#!/bin/sh\n${record}\n${wait}\nexec '${toolPath("pulumi")}' "$@"\n`);
     chmodSync(this.path, 0o755);
+  }
+
+  /** Previews do not continue until `unblock`. */
+  block(): void {
+    writeFileSync(this.#blocked, "");
+  }
+
+  unblock(): void {
+    rmSync(this.#blocked, { force: true });
   }
 
   /** How often each operation started since the last call, by operation and stack. */

@@ -14,7 +14,7 @@ import { CountingCli } from "./counting-cli.ts";
 import { Fuse, pointText, type Point } from "./fuse.ts";
 import { FakeKubelet } from "./fake-kubelet.ts";
 import { Operators, type CrashMode } from "./operators.ts";
-import { guardedStacks, Script, type Phase } from "./script.ts";
+import { guarded, Script, type Phase } from "./script.ts";
 import type { Stage } from "./stage.ts";
 import { FaultInjector, type FaultOptions } from "./fault-injector.ts";
 import { Observer } from "./observer.ts";
@@ -104,8 +104,9 @@ export class Lifecycle implements AsyncDisposable {
       crash,
     });
     this.#observer = new Observer({ ...own, commits });
-    this.#script = new Script({ ...own, observer: this.#observer, commits });
     this.#approver = new Approver({ client: approver.client, namespace: place.name });
+    const { cli, observer } = { cli: this.#cli, observer: this.#observer };
+    this.#script = new Script({ ...own, observer, commits, approver: this.#approver, cli });
     proxy.on((request) => this.#injector.verdict(request));
     proxy.onEvent((_, { resource }) => this.#injector.delayEvent(resource));
   }
@@ -183,7 +184,7 @@ export class Lifecycle implements AsyncDisposable {
   #unapproved(): string[] {
     const { approvals, plans } = this.#observer;
     const { appliedPlans: applied } = this.#kubelet;
-    return violations({ guarded: guardedStacks, runs: changingRuns(this.#folder), applied, approvals, plans });
+    return violations({ guarded, runs: changingRuns(this.#folder), applied, approvals, plans });
   }
 
   /** Every Update has ended and has no finalizer, and every Workspace is Ready for its spec. */

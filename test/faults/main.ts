@@ -4,12 +4,14 @@ import { stopSharedApiServer, testSeed } from "@pko/testkit";
 import { runCampaign, type Report, type Tally } from "./campaign.ts";
 import { faults } from "./judgement.ts";
 import { isPassed, summarize } from "./summary.ts";
-import { phases } from "./script.ts";
+import { phases, storyNames } from "./script.ts";
 import { setStage } from "./stage.ts";
 
 const width = Number(process.env["FAULTS_WIDTH"] ?? 3);
 /** A regular expression: only the points whose text matches. */
 const only = process.env["FAULTS"];
+/** Names of stories, separated by commas; all if absent. */
+const selected = process.env["FAULTS_STORIES"]?.split(",");
 const sample = process.env["FAULTS_SAMPLE"];
 const crashMode = process.env["FAULTS_MODE"] === "freeze" ? "freeze" : "kill";
 
@@ -26,11 +28,12 @@ async function main(): Promise<boolean> {
     const report = await runCampaign({
       stage,
       width,
+      stories: storyNames.filter((name) => selected?.includes(name) ?? true),
       seed: testSeed("order of the crash points"),
       crashMode,
       signal: stopping.signal,
       ...(only !== undefined && { only: new RegExp(only) }),
-      ...(sample !== undefined && { sample: { updates: Number(sample), control: Number(sample) } }),
+      ...(sample !== undefined && { sample: Object.fromEntries(storyNames.map((name) => [name, Number(sample)])) }),
       log: (text) => console.log(`[${minutes()} min] ${text}`),
     });
     print(report);

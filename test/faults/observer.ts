@@ -6,7 +6,7 @@ import { builtin, reflector, type Client, type KubeObject, type Reflector, type 
 import type { Approval, Update, UpdateRecord } from "@pko/api";
 import { approvals, stacks, updateRecords, updates, workspaces } from "@pko/operator";
 
-import type { SeenApproval } from "./audit.ts";
+import type { SeenApproval, SeenPlan } from "./audit.ts";
 
 const kinds: readonly Resource[] = [
   stacks,
@@ -28,14 +28,28 @@ interface ObserverOptions {
   readonly commits: readonly string[];
 }
 
+interface MarkedApproval extends SeenApproval {
+  /** The UID of the Update that its status names now. */
+  readonly user: string | undefined;
+}
+
+function seenApproval(
+  { name, spec, user }: Pick<MarkedApproval, "name" | "spec" | "user">,
+  before?: MarkedApproval,
+): MarkedApproval {
+  const isOther = user !== undefined && before?.user !== undefined && before.user !== user;
+  const usedBy = new Set([...(before?.usedBy ?? []), ...(user === undefined ? [] : [user])]);
+  return { name, spec, user, usedBy, isTaken: isOther || (before?.isTaken ?? false) };
+}
+
 export class Observer implements AsyncDisposable {
   readonly #options: ObserverOptions;
   readonly #stop = new AbortController();
   readonly #reflectors: readonly Reflector<KubeObject>[];
   readonly #running: Promise<unknown>;
   #changes = new Map<string, number>();
-  readonly #approvals = new Map<string, SeenApproval>();
-  readonly #plans = new Map<string, string>();
+  readonly #approvals = new Map<string, MarkedApproval>();
+  readonly #plans = new Map<string, SeenPlan>();
 
   constructor(options: ObserverOptions) {
     this.#options = options;
@@ -78,8 +92,8 @@ export class Observer implements AsyncDisposable {
     return [...this.#approvals.values()];
   }
 
-  /** The digest of every plan that was ever made, by the UID of its Update. */
-  get plans(): ReadonlyMap<string, string> {
+  /** Every plan that was ever made, by the UID of its Update. */
+  get plans(): ReadonlyMap<string, SeenPlan> {
     return this.#plans;
   }
 
@@ -87,12 +101,10 @@ export class Observer implements AsyncDisposable {
     const { name = "", uid = "" } = object.metadata;
     if (object.kind === approvals.kind) {
       const { spec, status } = object as Approval;
-      const usedBy = this.#approvals.get(uid)?.usedBy ?? [];
-      const user = status?.usedBy?.updateUid;
-      this.#approvals.set(uid, { name, spec, usedBy: new Set([...usedBy, ...(user === undefined ? [] : [user])]) });
+      this.#approvals.set(uid, seenApproval({ name, spec, user: status?.usedBy?.updateUid }, this.#approvals.get(uid)));
     }
-    const { digest } = object.kind === updates.kind ? ((object as Update).status?.plan ?? {}) : {};
-    if (digest !== undefined) this.#plans.set(uid, digest);
+    const plan = object.kind === updates.kind ? (object as Update).status?.plan : undefined;
+    if (plan) this.#plans.set(uid, plan);
   }
 
   #count(change: string): void {

@@ -1,30 +1,32 @@
 /** A random sample of the crash points of `make faults`. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import { testSeed } from "@pko/testkit";
+import { seededRandom, testSeed } from "@pko/testkit";
 
 import { phaseEnd, runCampaign, runWithoutCrash, type CampaignOptions, type Ends } from "./campaign.ts";
 import { findDifference } from "./judgement.ts";
 import { Lifecycle, type LifecycleOptions } from "./lifecycle.ts";
-import { stories, storyNames, type Phase } from "./script.ts";
+import { stories, type Phase, type Story } from "./script.ts";
 import { setStage, type Stage } from "./stage.ts";
 
 const timeoutMs = 600_000;
-/** Of each phase. */
-const one = { updates: 1, control: 1 };
 const seed = testSeed("crash points and faults");
+/** A lifecycle without approvals, and a random one with them. */
+const names: readonly Story[] = ["updates", seededRandom(seed).pick(["control", "decisions"])];
+/** Of each phase. */
+const one = { updates: 1, control: 1, decisions: 1 };
 
 let stage: Stage;
 let reference: Ends;
 
 beforeAll(async () => {
   stage = await setStage();
-  reference = await runWithoutCrash(stage);
+  reference = await runWithoutCrash(stage, names);
 }, timeoutMs);
 afterAll(() => stage[Symbol.asyncDispose]());
 
 async function pointsWithoutFailure(options: Pick<CampaignOptions, "sample" | "crashMode" | "width">): Promise<number> {
-  const report = await runCampaign({ stage, reference, seed, ...options });
+  const report = await runCampaign({ stage, stories: names, reference, seed, ...options });
   const points = [...report.values()].reduce((sum, { hits }) => sum + Object.values(hits).reduce((a, b) => a + b), 0);
   console.log(`    ${points} points`);
   expect([...report.values()].flatMap(({ failures }) => failures)).toEqual([]);
@@ -40,19 +42,27 @@ async function expectSameOutcomes(options: LifecycleOptions): Promise<Lifecycle[
     }
     return lifecycle;
   };
-  return await Promise.all(storyNames.map((name) => run(stories[name])));
+  return await Promise.all(names.map((name) => run(stories[name])));
 }
 
 test(
   "wherever the operator crashes, the outcomes are the same",
   async () => {
-    expect(await pointsWithoutFailure({ width: 4, sample: { updates: 1, control: 1 } })).toBeGreaterThan(10);
+    expect(await pointsWithoutFailure({ width: 4, sample: one })).toBeGreaterThan(10);
   },
   timeoutMs,
 );
 
 test("a pattern that matches no crash point is an error", async () => {
-  const campaign = runCampaign({ stage, reference, seed, width: 1, sample: one, only: /no such point/ });
+  const campaign = runCampaign({
+    stage,
+    stories: names,
+    reference,
+    seed,
+    width: 1,
+    sample: one,
+    only: /no such point/,
+  });
   const outcome: unknown = await campaign.catch((error: unknown) => error);
   expect(String(outcome)).toContain("no crash point matches /no such point/");
 });
