@@ -53,7 +53,7 @@ import { clearances } from "./shared/channels/clearances.ts";
 import { suspensionSwitch, type SuspensionSwitch } from "./shared/channels/suspension.ts";
 import { restsUntil, updateIndexers } from "./shared/updates.ts";
 import { workspaceOfPod } from "./shared/pods/workspace-pod.ts";
-import { podIndexers, workspaceController } from "./workspace/index.ts";
+import { podIndexers, statefulSetIndexers, workspaceController } from "./workspace/index.ts";
 
 const component = "pulumi-kubernetes-operator";
 /** The component names of the Go operator's controllers. */
@@ -180,7 +180,7 @@ function sharedReflectors(reading: Client, options: Options, log: Logger) {
     approvals: reflector(reading, approvals, watched({ indexers: approvalIndexers })),
     // Never their content, which would take more memory than everything else.
     records: reflector(reading, metadataOf(updateRecords), watched({ trim: trimRecord })),
-    statefulSets: reflector(reading, builtin.statefulSets, watched(ofWorkspaces)),
+    statefulSets: reflector(reading, builtin.statefulSets, watched({ ...ofWorkspaces, indexers: statefulSetIndexers })),
     pods: reflector(reading, builtin.pods, watched({ ...ofWorkspaces, indexers: podIndexers })),
   };
 }

@@ -18,6 +18,7 @@ export interface WorkspaceWorld {
   readonly workspaces: Store<Workspace>;
   /** With `updateIndexers`. */
   readonly updates: Store<Update>;
+  /** With `statefulSetIndexers`. */
   readonly statefulSets: Store<ApiObject<StatefulSet>>;
   /** With `podIndexers`. */
   readonly pods: Store<ApiObject<Pod>>;

@@ -40,6 +40,8 @@ export interface Performer extends Writer {
   readonly preparations: Preparations;
   readonly githubApps?: GitHubAppTokens;
   readonly observeRoom: () => Room;
+  /** Whether a pod with this image could not start, because it has no shell. */
+  readonly hasNoShell: (image: string) => boolean;
   /** Reconciles another Workspace. */
   readonly enqueue: (key: Key) => void;
 }
