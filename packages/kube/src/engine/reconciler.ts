@@ -74,6 +74,8 @@ export interface ReconcilerDefinition<T extends ObjectWithStatus, View, Step ext
     plan: Plan<Step, Outcome>,
     error: ApiError,
   ) => FallbackStatus<NonNullable<T["status"]>, View> | undefined;
+  /** The status without what only describes progress. If nothing else changes, it is written at most once a second. */
+  readonly withoutProgress?: (status: NonNullable<T["status"]>) => unknown;
   /** Recorded after the status, so that the status already shows what an event reports. */
   readonly eventsOf?: (view: View, plan: Plan<Step, Outcome>) => readonly EventNote[];
   /** What the next pass needs to know and no object shows; undefined if there is nothing. */
@@ -109,6 +111,9 @@ interface Published<View, Step, Outcome> extends Settled<View, Step, Outcome> {
 /** More plans in one pass mean that the facts of a step do not reach the rule that requested it. */
 const maxPlans = 10;
 
+/** People can follow it, and a creation of a second does not cost a write for each of its steps. */
+const progressMs = 1000;
+
 export function reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome, Memory>(
   definition: ReconcilerDefinition<T, View, Step, Outcome, Memory>,
 ): Reconcile {
@@ -119,6 +124,8 @@ export function reconciler<T extends ObjectWithStatus, View, Step extends AnySte
 class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome, Memory> {
   readonly #definition: ReconcilerDefinition<T, View, Step, Outcome, Memory>;
   readonly #memory: Map<Key, Memory>;
+  /** When this process last wrote the status of an object, on the monotonic clock. */
+  readonly #writtenAt = new Map<Key, number>();
 
   constructor(definition: ReconcilerDefinition<T, View, Step, Outcome, Memory>) {
     this.#definition = definition;
@@ -129,14 +136,31 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
     const observed = await this.#definition.observe(key, this.#moment(key, context));
     if (observed === undefined) {
       this.#memory.delete(key);
+      this.#writtenAt.delete(key);
       await this.#definition.cleanUp?.(key, context.signal);
       return done;
     }
     const settled = await this.#settle(observed, context);
-    const written = settled && (await this.#writeStatus(settled, context));
+    if (!settled) return retry;
+    const delayMs = this.#progressDelay(key, settled, context);
+    const written = delayMs > 0 ? settled : await this.#writeStatus(key, settled, context);
     if (!written) return retry;
     this.#conclude(key, written, context);
-    return requeueAt(written.plan.requeueAt, context.now);
+    const { requeueAt: at = Infinity } = written.plan;
+    const next = delayMs > 0 ? Math.min(at, context.now + delayMs) : at;
+    return requeueAt(Number.isFinite(next) ? next : undefined, context.now);
+  }
+
+  /** How long a status may wait that reports only progress. One that an event accompanies is written immediately. */
+  #progressDelay(key: Key, { view, plan }: Settled<View, Step, Outcome>, { monotonic }: ReconcileContext): number {
+    const { objectIn, status, withoutProgress, eventsOf } = this.#definition;
+    const before = objectIn(view).status;
+    const writtenAt = this.#writtenAt.get(key);
+    if (!withoutProgress || !before || writtenAt === undefined) return 0;
+    const wanted = status(view, plan);
+    if (isDeepStrictEqual(wanted, before) || (eventsOf?.(view, plan) ?? []).length > 0) return 0;
+    const isProgress = isDeepStrictEqual(withoutProgress(wanted), withoutProgress(before));
+    return isProgress ? writtenAt + progressMs - monotonic : 0;
   }
 
   #moment(key: Key, { now, monotonic, signal }: ReconcileContext): Moment<Memory> {
@@ -184,11 +208,12 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
 
   /** Undefined if the object has changed since it was observed, or was deleted. */
   async #writeStatus(
+    key: Key,
     settled: Settled<View, Step, Outcome>,
     context: ReconcileContext,
   ): Promise<Settled<View, Step, Outcome> | undefined> {
     try {
-      return await this.#writeStatusOrFallback(settled, context);
+      return await this.#writeStatusOrFallback(key, settled, context);
     } catch (error) {
       if (!isStale(error)) throw error;
       logStale(context, { error });
@@ -197,14 +222,16 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
   }
 
   async #writeStatusOrFallback(
+    key: Key,
     settled: Settled<View, Step, Outcome>,
-    { signal }: ReconcileContext,
+    { signal, monotonic }: ReconcileContext,
   ): Promise<Settled<View, Step, Outcome>> {
     const { view, plan } = settled;
     const { status, fallbackStatus } = this.#definition;
     const object = this.#definition.objectIn(view);
     const wanted = status(view, plan);
     if (isDeepStrictEqual(wanted, object.status ?? {})) return settled;
+    this.#writtenAt.set(key, monotonic);
     try {
       await this.#patchStatus(object, wanted, signal);
       return settled;

@@ -46,7 +46,7 @@ import type { Performer } from "./perform/owned.ts";
 import { clearedUpdates } from "./rules/clearance.ts";
 import { planWorkspace } from "./rules/index.ts";
 import type { WorkspaceSettings } from "./settings.ts";
-import { workspaceStatus } from "./status.ts";
+import { withoutProgress, workspaceStatus } from "./status.ts";
 import type { Step } from "./steps.ts";
 import { isIdle, type WorkspaceView } from "./view.ts";
 
@@ -150,6 +150,7 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
     plan: planWorkspace,
     perform: (step, context) => performWorkspace(performer, step, context),
     status: (view, { outcome }): WorkspaceStatus => workspaceStatus(view, outcome),
+    withoutProgress,
     eventsOf: (view, { outcome }) => workspaceEvents(view, outcome),
     remember,
     publish(key, { view, plan }) {

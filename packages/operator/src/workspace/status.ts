@@ -3,7 +3,7 @@ import type { WorkspaceReason, WorkspaceStatus } from "@pko/api";
 import type { PrepareFailure } from "@pko/rpc";
 
 import { ownershipConflict } from "../shared/objects/ownership.ts";
-import { conditionAt } from "../shared/objects/conditions.ts";
+import { conditionAt, withoutMessages } from "../shared/objects/conditions.ts";
 import { truncate } from "../shared/truncate.ts";
 import * as messages from "./messages.ts";
 import type { Outcome } from "./outcome.ts";
@@ -38,6 +38,19 @@ export function workspaceStatus(view: WorkspaceView, outcome: Outcome): Workspac
     ...(warning !== undefined && { warning: shortened(warning) }),
     conditions: [ready, ...(stalled ? [stalled] : [])],
   };
+}
+
+const startReasons: ReadonlySet<string> = new Set<WorkspaceReason>([
+  "WaitingForReplicas",
+  "Initializing",
+  "Installing",
+]);
+
+/** Which of these reasons it is, and the message, only describe the progress of the start. */
+export function withoutProgress(status: WorkspaceStatus): object {
+  const { conditions = [], ...rest } = status;
+  if (!conditions.some(({ reason }) => startReasons.has(reason))) return status;
+  return { ...rest, conditions: withoutMessages(conditions).map((each) => ({ ...each, reason: "starting" })) };
 }
 
 export function verdictOn(outcome: ReportedOutcome): Verdict {
