@@ -67,6 +67,7 @@ class Room {
         const error = this.failures.shift();
         if (error) throw error;
         this.written.push([ref, options]);
+        return { ...lamp, metadata: { ...lamp.metadata, resourceVersion: `${7 + this.written.length}` } };
       },
     };
     return reconciler<Lamp, View, Step, string, number>({
@@ -86,6 +87,13 @@ class Room {
       cleanUp: (key) => void this.cleaned.push(key),
       ...definition,
     });
+  }
+
+  /** As it was written last. */
+  get lamp(): Lamp {
+    const status = this.statuses.at(-1) as Lamp["status"];
+    const resourceVersion = `${7 + this.written.length}`;
+    return { ...lamp, metadata: { ...lamp.metadata, resourceVersion }, ...(status && { status }) };
   }
 
   get statuses(): unknown[] {
@@ -259,6 +267,18 @@ describe("a status that the API server rejects", () => {
   });
 });
 
+test("a store that does not show the last write yet is not used", async () => {
+  const room = new Room();
+  let observed: Lamp = lamp;
+  const reconcile = room.reconciler({ observe: () => ({ lamp: observed }), plan: () => planned("on", "screwIn") });
+  await reconcile("house/desk", room.context());
+  expect(await reconcile("house/desk", room.context())).toEqual(requeueAfter(1000));
+  expect([room.performed, room.written.length]).toEqual([["screwIn"], 1]);
+  observed = room.lamp;
+  expect(await reconcile("house/desk", room.context())).toEqual(done);
+  expect(room.performed).toEqual(["screwIn", "screwIn"]);
+});
+
 describe("a status that only reports progress", () => {
   /** Reconciles at these times; the text before the colon is the state. */
   async function lit(
@@ -268,10 +288,7 @@ describe("a status that only reports progress", () => {
     const room = new Room();
     let wanted = "";
     const reconcile = room.reconciler({
-      observe() {
-        const light = (room.statuses.at(-1) as { light: string } | undefined)?.light;
-        return { lamp: light === undefined ? lamp : { ...lamp, status: { light } } };
-      },
+      observe: () => ({ lamp: room.lamp }),
       plan: () => planned(wanted),
       withoutProgress: ({ light }) => light.split(":")[0],
       ...definition,
