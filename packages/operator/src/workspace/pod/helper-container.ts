@@ -13,10 +13,15 @@ import type { Container, Pod, PodTemplateSpec } from "kubernetes-types/core/v1";
 const shell = "/bin/sh";
 const defaultContainerAnnotation = "kubectl.kubernetes.io/default-container";
 
-/** $0 is the agent's path. Not every `sleep` accepts fractions. The shell is PID 1, which ignores SIGTERM without a trap. */
+/**
+ * $0 is the agent's path. The shell checks less and less often, because each `sleep` is a process, and many pods may start at
+ * the same time. Not every `sleep` accepts fractions. The shell is PID 1, which ignores SIGTERM without a trap.
+ */
 const waitForAgent = [
   "trap 'exit 143' TERM",
-  'until [ -x "$0" ]; do sleep 0.02 2>/dev/null || sleep 1; done',
+  "pause() { sleep $1 2>/dev/null || sleep 1; }",
+  'for t in 0.02 0.03 0.05 0.05 0.1 0.1; do [ -x "$0" ] || pause $t; done',
+  'until [ -x "$0" ]; do pause 0.25; done',
   'exec "$0" "$@"',
 ].join("; ");
 
