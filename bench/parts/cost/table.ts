@@ -31,7 +31,7 @@ export function costTable(costs: readonly Cost[]): string {
     ["CPU of the operator", ...costs.map(({ operatorMs }) => `${Math.round(operatorMs)} ms`)],
     ["CPU of the API server", ...costs.map(({ apiServerMs }) => `${Math.round(apiServerMs)} ms`)],
     ["requests", ...costs.map((cost) => String(total(cost)))],
-    ...keys.map((key) => [`  ${key}`, ...costs.map(({ requests }) => String(requests[key] ?? ""))]),
+    ...keys.map((key) => [`  ${key}`].concat(costs.map(({ requests }) => String(requests[key] ?? "")))),
   ];
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const aligned = (cell: string, column: number): string =>

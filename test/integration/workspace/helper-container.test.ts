@@ -1,7 +1,7 @@
 /** How the agent gets into the pod: with a helper container if possible, otherwise with an init container. */
 import { expect, test } from "bun:test";
 
-import { builtin, type KubeObject, type Resource } from "@pko/kube";
+import { builtin, type Resource } from "@pko/kube";
 import { waitFor } from "@pko/testkit";
 
 import { testTimeoutMs, WorkspaceScene } from "./scene.ts";
@@ -28,7 +28,7 @@ test(
     const limits = [{ type: "Container", min: { cpu: "50m" } }];
     const { apiVersion, kind } = limitRanges;
     const range = { apiVersion, kind, metadata: scene.ref("smallest"), spec: { limits } };
-    await scene.client.create(limitRanges, range as KubeObject);
+    await scene.client.create(limitRanges, range);
     // The API server caches LimitRanges.
     await waitFor(async () => await isRejected(scene));
     await scene.create("web", spec);
@@ -59,7 +59,7 @@ test(
     const { apiVersion, kind } = resourceQuotas;
     const hard = { "requests.cpu": "100m", "requests.memory": "64Mi" };
     const quota = { apiVersion, kind, metadata: scene.ref("tight"), spec: { hard } };
-    await scene.client.create(resourceQuotas, quota as KubeObject);
+    await scene.client.create(resourceQuotas, quota);
     const status = { hard, used: { "requests.cpu": "0", "requests.memory": "0" } };
     const patch = { type: "merge", body: { status } } as const;
     await scene.client.patch(resourceQuotas, scene.ref("tight"), { patch, subresource: "status" });

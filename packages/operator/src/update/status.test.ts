@@ -39,13 +39,13 @@ describe("kstatus regards an Update as", () => {
 describe("only progress differs", () => {
   const waiting = (message: string): Outcome => ({ kind: "waiting", reason: "WorkspaceNotReady", message });
   const running = (message: string): Outcome => ({ kind: "progressing", reason: "Progressing", message });
-  const table: readonly (readonly [string, Outcome, Outcome, boolean])[] = [
-    ["between two messages of an Update that waits", waiting("one"), waiting("two"), true],
-    ["between two messages of a run", running("one"), running("two"), true],
-    ["not when it starts", waiting("one"), { kind: "started", podUid: "uid" }, false],
-    ["not when it ends", running("one"), ended("UpdateSucceeded"), false],
+  const table: readonly (readonly [string, readonly [Outcome, Outcome], boolean])[] = [
+    ["between two messages of an Update that waits", [waiting("one"), waiting("two")], true],
+    ["between two messages of a run", [running("one"), running("two")], true],
+    ["not when it starts", [waiting("one"), { kind: "started", podUid: "uid" }], false],
+    ["not when it ends", [running("one"), ended("UpdateSucceeded")], false],
   ];
-  test.each(table)("%s", (_, before, after, isProgress) => {
+  test.each(table)("%s", (_, [before, after], isProgress) => {
     const reported = (outcome: Outcome): object => withoutProgress(updateStatus(viewOf(), { outcome }));
     expect(Bun.deepEquals(reported(before), reported(after))).toBe(isProgress);
   });

@@ -1,9 +1,9 @@
 /** The status of a Workspace. Pure. */
-import type { WorkspaceReason, WorkspaceStatus } from "@pko/api";
+import type { Condition, WorkspaceReason, WorkspaceStatus } from "@pko/api";
 import type { PrepareFailure } from "@pko/rpc";
 
 import { ownershipConflict } from "../shared/objects/ownership.ts";
-import { conditionAt, withoutMessages } from "../shared/objects/conditions.ts";
+import { conditionAt } from "../shared/objects/conditions.ts";
 import { truncate } from "../shared/truncate.ts";
 import * as messages from "./messages.ts";
 import type { Outcome } from "./outcome.ts";
@@ -49,8 +49,9 @@ const startReasons: ReadonlySet<string> = new Set<WorkspaceReason>([
 /** Which of these reasons it is, and the message, only describe the progress of the start. */
 export function withoutProgress(status: WorkspaceStatus): object {
   const { conditions = [], ...rest } = status;
-  if (!conditions.some(({ reason }) => startReasons.has(reason))) return status;
-  return { ...rest, conditions: withoutMessages(conditions).map((each) => ({ ...each, reason: "starting" })) };
+  const isStarting = conditions.some(({ reason }) => startReasons.has(reason));
+  const statusOf = ({ type, status: is, lastTransitionTime }: Condition) => ({ type, status: is, lastTransitionTime });
+  return isStarting ? { ...rest, conditions: conditions.map(statusOf) } : status;
 }
 
 export function verdictOn(outcome: ReportedOutcome): Verdict {

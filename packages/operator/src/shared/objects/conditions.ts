@@ -16,8 +16,8 @@ export function isConditionTrue(object: ObjectWithConditions, type: string): boo
 }
 
 /** The statements without their texts. */
-export const withoutMessages = (conditions: readonly Condition[] = []): Omit<Condition, "message">[] =>
-  conditions.map(({ message: _, ...rest }) => rest);
+export const withoutMessages = (conditions: readonly Condition[] = []): Condition[] =>
+  conditions.map((condition): Condition => Object.assign({}, condition, { message: "" }));
 
 /** The condition as it is written: its transition time changes only with its status. */
 export function conditionAt(

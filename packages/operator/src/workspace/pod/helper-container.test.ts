@@ -121,7 +121,11 @@ describe("an image has no shell", () => {
 describe("a container that waits for its helper", () => {
   const isUp = (helper: ContainerState, ready: boolean): boolean => {
     const status = (name: string, part: Partial<ContainerStatus>): ContainerStatus => ({
-      ...{ name, image: "i", imageID: "", ready: false, restartCount: 0 },
+      name,
+      image: "i",
+      imageID: "",
+      ready: false,
+      restartCount: 0,
       ...part,
     });
     const containerStatuses = [
