@@ -53,7 +53,7 @@ import { clearances } from "./shared/channels/clearances.ts";
 import { suspensionSwitch, type SuspensionSwitch } from "./shared/channels/suspension.ts";
 import { restsUntil, updateIndexers } from "./shared/updates.ts";
 import { workspaceOfPod } from "./shared/pods/workspace-pod.ts";
-import { podIndexers, workspaceController } from "./workspace/index.ts";
+import { podIndexers, statefulSetIndexers, workspaceController } from "./workspace/index.ts";
 
 const component = "pulumi-kubernetes-operator";
 /** The component names of the Go operator's controllers. */
@@ -161,6 +161,9 @@ const stackSettings = (options: Options, githubApps: ReturnType<typeof githubApp
 const workspacesWithPods = ({ pods }: ReturnType<typeof sharedReflectors>): Key[] =>
   pods.store.list().flatMap((pod) => workspaceOfPod(pod) ?? []);
 
+/** Nothing waits for the total size of the records, so a lost event may be found minutes later. */
+const unhurried = { quietCompareMinMs: 4 * 60_000, quietCompareMaxMs: 5 * 60_000 };
+
 /** The stores that the controllers share. */
 function sharedReflectors(reading: Client, options: Options, log: Logger) {
   const watched = <T extends KubeObject>(more: ReflectorOptions<T> = {}): ReflectorOptions<T> => ({
@@ -179,8 +182,8 @@ function sharedReflectors(reading: Client, options: Options, log: Logger) {
     ),
     approvals: reflector(reading, approvals, watched({ indexers: approvalIndexers })),
     // Never their content, which would take more memory than everything else.
-    records: reflector(reading, metadataOf(updateRecords), watched({ trim: trimRecord })),
-    statefulSets: reflector(reading, builtin.statefulSets, watched(ofWorkspaces)),
+    records: reflector(reading, metadataOf(updateRecords), watched({ trim: trimRecord, timing: unhurried })),
+    statefulSets: reflector(reading, builtin.statefulSets, watched({ ...ofWorkspaces, indexers: statefulSetIndexers })),
     pods: reflector(reading, builtin.pods, watched({ ...ofWorkspaces, indexers: podIndexers })),
   };
 }

@@ -8,7 +8,7 @@ import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 import { approvalIndexers } from "./shared/approvals.ts";
 import { clearances } from "./shared/channels/clearances.ts";
 import { updateIndexers } from "./shared/updates.ts";
-import { podIndexers, workspaceController } from "./workspace/index.ts";
+import { podIndexers, statefulSetIndexers, workspaceController } from "./workspace/index.ts";
 
 /** It gets no request in a term that ends when it starts. */
 const client = {} as Client;
@@ -19,7 +19,7 @@ const reflectors = {
   workspaces: reflector(client, workspaces),
   updates: reflector(client, updates, { indexers: { ...updateIndexers, ...ownedUpdateIndexers } }),
   approvals: reflector(client, approvals, { indexers: approvalIndexers }),
-  statefulSets: reflector(client, builtin.statefulSets),
+  statefulSets: reflector(client, builtin.statefulSets, { indexers: statefulSetIndexers }),
   pods: reflector(client, builtin.pods, { indexers: podIndexers }),
 };
 const unknown = { kind: "unknown" } as const;

@@ -26,6 +26,7 @@ import {
   programs,
   restsUntil,
   stackIndexers,
+  statefulSetIndexers,
   stacks,
   trimRecord,
   updateIndexers,
@@ -96,7 +97,7 @@ export class Stores {
   }
 
   get statefulSets(): Reflector<ApiObject<StatefulSet>> {
-    return this.#reflector(builtin.statefulSets);
+    return this.#reflector(builtin.statefulSets, { indexers: statefulSetIndexers });
   }
 
   get pods(): Reflector<ApiObject<Pod>> {

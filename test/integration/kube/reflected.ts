@@ -35,6 +35,12 @@ type ConfigMap = ApiObject<ConfigMapFields>;
 const quickTiming = {
   watchMinMs: 1000,
   watchMaxMs: 1000,
+  compareMinMs: 1000,
+  compareMaxMs: 1500,
+  quietCompareMinMs: 2500,
+  quietCompareMaxMs: 2800,
+  quietMs: 15_000,
+  settleMs: 50,
   graceMs: 500,
   answerMs: 1000,
   // A comparison mostly waits for the response, which does not become faster with the other times.

@@ -66,7 +66,7 @@ test(
 
     await scene.change("web", { image: "mine:2" });
     await scene.becomes("web", "RollingUpdate");
-    expect((await scene.statefulSet("web")).spec?.template.spec?.containers[0]?.image).toBe("mine:2");
+    expect((await scene.container("web"))?.image).toBe("mine:2");
     await scene.simulatePod("web");
     await scene.becomes("web", "Succeeded");
   },
@@ -167,9 +167,9 @@ test(
     await scene.change("web", { image: "mine:2" });
     const waiting = await scene.becomes("web", "RollingUpdate", "waits for the update run to finish");
     expect(waiting.status?.address).toBeDefined();
-    expect((await scene.statefulSet("web")).spec?.template.spec?.containers[0]?.image).not.toBe("mine:2");
+    expect((await scene.container("web"))?.image).not.toBe("mine:2");
     await scene.setUpdate("run", complete);
-    await waitFor(async () => (await scene.statefulSet("web")).spec?.template.spec?.containers[0]?.image === "mine:2");
+    await waitFor(async () => (await scene.container("web"))?.image === "mine:2");
   },
   testTimeoutMs,
 );
@@ -271,8 +271,7 @@ test(
     expect(same.metadata.deletionTimestamp).toBeUndefined();
     expect((await scene.workspace("web")).status?.address).toBeDefined();
     await scene.setUpdate("run", complete);
-    const agentImage = async () => (await scene.statefulSet("web")).spec?.template.spec?.initContainers?.[0]?.image;
-    await waitFor(async () => (await agentImage()) === "agent:2");
+    await waitFor(async () => (await scene.container("web", "bootstrap"))?.image === "agent:2");
   },
   testTimeoutMs,
 );

@@ -1,5 +1,5 @@
 /** A scene with a Workspace controller, a simulated kubelet and simulated agents. */
-import { statefulSetNameOf, type Update, type Workspace, type WorkspaceSpec } from "@pko/api";
+import { pulumiContainer, statefulSetNameOf, type Update, type Workspace, type WorkspaceSpec } from "@pko/api";
 import { builtin, type ApiObject } from "@pko/kube";
 import {
   operatorCa,
@@ -15,7 +15,7 @@ import {
 import type { PrepareRequest, PrepareResult } from "@pko/rpc";
 import { checkStatus, waitFor, type FaultProxy, type ProxiedRequest } from "@pko/testkit";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
-import type { Pod } from "kubernetes-types/core/v1";
+import type { Container, Pod } from "kubernetes-types/core/v1";
 
 import type { Operator, OperatorParts, Wiring } from "../harness/operator.ts";
 import { controllerOf, running } from "../harness/pods.ts";
@@ -178,6 +178,12 @@ export class WorkspaceScene extends Scene {
 
   async statefulSet(name: string): Promise<ApiObject<StatefulSet>> {
     return await this.client.get(builtin.statefulSets, this.ref(statefulSetNameOf(name)));
+  }
+
+  /** A container of the pod's template. */
+  async container(name: string, container = pulumiContainer): Promise<Container | undefined> {
+    const pod = (await this.statefulSet(name)).spec?.template.spec;
+    return [...(pod?.initContainers ?? []), ...(pod?.containers ?? [])].find((each) => each.name === container);
   }
 
   /** Waits until the condition Ready has this reason and its message contains this text. */

@@ -31,8 +31,8 @@ test("a workspace without stacks whose image cannot be pulled becomes ready once
   await scene.becomes("web", "WaitingForReplicas", "cannot be pulled");
   await scene.change("web", { image: "example.com/pulumi:1" });
   const set = await waitFor(async () => {
-    const each = await scene.statefulSet("web");
-    return each.spec?.template.spec?.containers[0]?.image === "example.com/pulumi:1" && each;
+    const isRepaired = (await scene.container("web"))?.image === "example.com/pulumi:1";
+    return isRepaired && (await scene.statefulSet("web"));
   });
   // Like its controller: it has observed the new template, and keeps the broken pod.
   const status = { observedGeneration: set.metadata.generation, replicas: 1, updateRevision: "repaired" };

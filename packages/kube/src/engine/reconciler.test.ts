@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { ApiError } from "../client/errors.ts";
 import type { Client, PatchOptions } from "../client/client.ts";
 import { done, requeueAfter, retry, type Result } from "../controller/queue.ts";
+import type { Reconcile, ReconcileContext } from "../controller/controller.ts";
 import type { Key, KubeObject, ObjectRef, Resource } from "../resource.ts";
 import type { EventNote } from "../telemetry/events.ts";
 import { logger } from "../telemetry/log.ts";
@@ -51,14 +52,25 @@ class Room {
   readonly logged: LogLine[] = [];
 
   async reconcile(definition: Partial<Definition> = {}, failures = 0): Promise<Result> {
+    return await this.reconciler(definition)("house/desk", this.context({ failures }));
+  }
+
+  context(part: Partial<ReconcileContext> = {}): ReconcileContext {
+    const { signal } = new AbortController();
+    const log = logger({ level: "debug", write: (line) => void this.logged.push(JSON.parse(line) as LogLine) });
+    return { now: 1000, monotonic: 5, signal, log, failures: 0, ...part };
+  }
+
+  reconciler(definition: Partial<Definition> = {}): Reconcile {
     const client = {
       patch: async (_: unknown, ref: ObjectRef, options: PatchOptions & { patch: object }) => {
         const error = this.failures.shift();
         if (error) throw error;
         this.written.push([ref, options]);
+        return { ...lamp, metadata: { ...lamp.metadata, resourceVersion: `${7 + this.written.length}` } };
       },
     };
-    const reconcile = reconciler<Lamp, View, Step, string, number>({
+    return reconciler<Lamp, View, Step, string, number>({
       resource: lamps,
       client: client as unknown as Client,
       fieldManager: "lamps",
@@ -75,9 +87,13 @@ class Room {
       cleanUp: (key) => void this.cleaned.push(key),
       ...definition,
     });
-    const { signal } = new AbortController();
-    const log = logger({ level: "debug", write: (line) => void this.logged.push(JSON.parse(line) as LogLine) });
-    return await reconcile("house/desk", { now: 1000, monotonic: 5, signal, log, failures });
+  }
+
+  /** As it was written last. */
+  get lamp(): Lamp {
+    const status = this.statuses.at(-1) as Lamp["status"];
+    const resourceVersion = `${7 + this.written.length}`;
+    return { ...lamp, metadata: { ...lamp.metadata, resourceVersion }, ...(status && { status }) };
   }
 
   get statuses(): unknown[] {
@@ -248,6 +264,93 @@ describe("a status that the API server rejects", () => {
     const room = new Room();
     room.failures.push(failure(422, "Invalid"));
     expect(await room.reconcile().catch(String)).toContain("Invalid");
+  });
+});
+
+test("a store that does not show the last write yet is not used", async () => {
+  const room = new Room();
+  let observed: Lamp = lamp;
+  const reconcile = room.reconciler({ observe: () => ({ lamp: observed }), plan: () => planned("on", "screwIn") });
+  await reconcile("house/desk", room.context());
+  expect(await reconcile("house/desk", room.context())).toEqual(requeueAfter(1000));
+  expect([room.performed, room.written.length]).toEqual([["screwIn"], 1]);
+  observed = room.lamp;
+  expect(await reconcile("house/desk", room.context())).toEqual(done);
+  expect(room.performed).toEqual(["screwIn", "screwIn"]);
+});
+
+describe("a status that only reports progress", () => {
+  /** Reconciles at these times; the text before the colon is the state. */
+  async function lit(
+    passes: readonly (readonly [monotonic: number, light: string])[],
+    definition: Partial<Definition> = {},
+  ): Promise<{ readonly room: Room; readonly results: Result[] }> {
+    const room = new Room();
+    let wanted = "";
+    const reconcile = room.reconciler({
+      observe: () => ({ lamp: room.lamp }),
+      plan: () => planned(wanted),
+      withoutProgress: ({ light }) => light.split(":")[0],
+      ...definition,
+    });
+    const results: Result[] = [];
+    for (const [monotonic, light] of passes) {
+      wanted = light;
+      results.push(await reconcile("house/desk", room.context({ now: 1000 + monotonic, monotonic })));
+    }
+    return { room, results };
+  }
+  const lights = (room: Room): string[] => room.statuses.map((status) => (status as { light: string }).light);
+
+  test("is written a second after the last one, with the latest text", async () => {
+    const { room, results } = await lit([
+      [0, "on: 1 %"],
+      [100, "on: 20 %"],
+      [400, "on: 70 %"],
+      [1000, "on: 90 %"],
+    ]);
+    expect(lights(room)).toEqual(["on: 1 %", "on: 90 %"]);
+    expect(results).toEqual([done, requeueAfter(900), requeueAfter(600), done]);
+  });
+
+  test("does not delay another state", async () => {
+    const { room } = await lit([
+      [0, "on: 1 %"],
+      [100, "on: 20 %"],
+      [200, "off: done"],
+    ]);
+    expect(lights(room)).toEqual(["on: 1 %", "off: done"]);
+  });
+
+  test("is written immediately with an event that reports it", async () => {
+    const eventsOf = (): EventNote[] => [{ type: "Normal", reason: "Lit", message: "" }];
+    const { room } = await lit(
+      [
+        [0, "on: 1 %"],
+        [100, "on: 20 %"],
+      ],
+      { eventsOf },
+    );
+    expect([lights(room), room.events.length]).toEqual([["on: 1 %", "on: 20 %"], 2]);
+  });
+
+  test("is written immediately if this process has not written it, or the kind reports no progress", async () => {
+    const observe = () => ({ lamp: { ...lamp, status: { light: "on: 1 %" } } });
+    expect(lights((await lit([[0, "on: 2 %"]], { observe })).room)).toEqual(["on: 2 %"]);
+    const plain = { withoutProgress: undefined } as unknown as Partial<Definition>;
+    expect(
+      lights(
+        (
+          await lit(
+            [
+              [0, "on: 1 %"],
+              [100, "on: 2 %"],
+            ],
+            plain,
+          )
+        ).room,
+      ),
+    ).toEqual(["on: 1 %", "on: 2 %"]);
   });
 });
 

@@ -16,7 +16,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Client } from "../client/client.ts";
 import { isBadRequest, isConflict, isInvalid, isNotFound, type ApiError } from "../client/errors.ts";
 import type { Reconcile, ReconcileContext } from "../controller/controller.ts";
-import { done, requeueAt, retry, type Result } from "../controller/queue.ts";
+import { done, requeueAfter, requeueAt, retry, type Result } from "../controller/queue.ts";
 import type { Key, KubeObject, Resource } from "../resource.ts";
 import type { EventNote, EventRecorder } from "../telemetry/events.ts";
 import type { Logger } from "../telemetry/log.ts";
@@ -74,6 +74,8 @@ export interface ReconcilerDefinition<T extends ObjectWithStatus, View, Step ext
     plan: Plan<Step, Outcome>,
     error: ApiError,
   ) => FallbackStatus<NonNullable<T["status"]>, View> | undefined;
+  /** The status without what only describes progress. If nothing else changes, it is written at most once a second. */
+  readonly withoutProgress?: (status: NonNullable<T["status"]>) => unknown;
   /** Recorded after the status, so that the status already shows what an event reports. */
   readonly eventsOf?: (view: View, plan: Plan<Step, Outcome>) => readonly EventNote[];
   /** What the next pass needs to know and no object shows; undefined if there is nothing. */
@@ -109,6 +111,19 @@ interface Published<View, Step, Outcome> extends Settled<View, Step, Outcome> {
 /** More plans in one pass mean that the facts of a step do not reach the rule that requested it. */
 const maxPlans = 10;
 
+interface WrittenStatus {
+  /** On the monotonic clock. */
+  readonly at: number;
+  /** The resourceVersion of the object before; undefined if the write changed nothing. */
+  readonly replacedVersion?: string;
+}
+
+/** If the watch is broken, a later comparison finds out. */
+const behindMs = 1000;
+
+/** People can follow it, and a creation of a second does not cost a write for each of its steps. */
+const progressMs = 1000;
+
 export function reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome, Memory>(
   definition: ReconcilerDefinition<T, View, Step, Outcome, Memory>,
 ): Reconcile {
@@ -119,6 +134,8 @@ export function reconciler<T extends ObjectWithStatus, View, Step extends AnySte
 class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome, Memory> {
   readonly #definition: ReconcilerDefinition<T, View, Step, Outcome, Memory>;
   readonly #memory: Map<Key, Memory>;
+  /** The last write of the status of an object by this process. */
+  readonly #written = new Map<Key, WrittenStatus>();
 
   constructor(definition: ReconcilerDefinition<T, View, Step, Outcome, Memory>) {
     this.#definition = definition;
@@ -129,14 +146,38 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
     const observed = await this.#definition.observe(key, this.#moment(key, context));
     if (observed === undefined) {
       this.#memory.delete(key);
+      this.#written.delete(key);
       await this.#definition.cleanUp?.(key, context.signal);
       return done;
     }
+    if (this.#isBehind(key, observed)) return requeueAfter(behindMs);
     const settled = await this.#settle(observed, context);
-    const written = settled && (await this.#writeStatus(settled, context));
+    if (!settled) return retry;
+    const delayMs = this.#progressDelay(key, settled, context);
+    const written = delayMs > 0 ? settled : await this.#writeStatus(key, settled, context);
     if (!written) return retry;
     this.#conclude(key, written, context);
-    return requeueAt(written.plan.requeueAt, context.now);
+    const { requeueAt: at = Infinity } = written.plan;
+    const next = delayMs > 0 ? Math.min(at, context.now + delayMs) : at;
+    return requeueAt(Number.isFinite(next) ? next : undefined, context.now);
+  }
+
+  /** The store does not show what this process has written: the status would be rejected. The watch enqueues the object soon. */
+  #isBehind(key: Key, observed: View): boolean {
+    const { resourceVersion } = this.#definition.objectIn(observed).metadata;
+    return resourceVersion !== undefined && resourceVersion === this.#written.get(key)?.replacedVersion;
+  }
+
+  /** How long a status may wait that reports only progress. One that an event accompanies is written immediately. */
+  #progressDelay(key: Key, { view, plan }: Settled<View, Step, Outcome>, { monotonic }: ReconcileContext): number {
+    const { objectIn, status, withoutProgress, eventsOf } = this.#definition;
+    const before = objectIn(view).status;
+    const writtenAt = this.#written.get(key)?.at;
+    if (!withoutProgress || !before || writtenAt === undefined) return 0;
+    const wanted = status(view, plan);
+    if (isDeepStrictEqual(wanted, before) || (eventsOf?.(view, plan) ?? []).length > 0) return 0;
+    const isProgress = isDeepStrictEqual(withoutProgress(wanted), withoutProgress(before));
+    return isProgress ? writtenAt + progressMs - monotonic : 0;
   }
 
   #moment(key: Key, { now, monotonic, signal }: ReconcileContext): Moment<Memory> {
@@ -184,11 +225,12 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
 
   /** Undefined if the object has changed since it was observed, or was deleted. */
   async #writeStatus(
+    key: Key,
     settled: Settled<View, Step, Outcome>,
     context: ReconcileContext,
   ): Promise<Settled<View, Step, Outcome> | undefined> {
     try {
-      return await this.#writeStatusOrFallback(settled, context);
+      return await this.#writeStatusOrFallback(key, settled, context);
     } catch (error) {
       if (!isStale(error)) throw error;
       logStale(context, { error });
@@ -197,8 +239,9 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
   }
 
   async #writeStatusOrFallback(
+    key: Key,
     settled: Settled<View, Step, Outcome>,
-    { signal }: ReconcileContext,
+    { signal, monotonic }: ReconcileContext,
   ): Promise<Settled<View, Step, Outcome>> {
     const { view, plan } = settled;
     const { status, fallbackStatus } = this.#definition;
@@ -206,17 +249,21 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
     const wanted = status(view, plan);
     if (isDeepStrictEqual(wanted, object.status ?? {})) return settled;
     try {
-      await this.#patchStatus(object, wanted, signal);
+      this.#written.set(key, { at: monotonic, ...(await this.#patchStatus(object, wanted, signal)) });
       return settled;
     } catch (error) {
       const fallback = isInvalid(error) || isBadRequest(error) ? fallbackStatus?.(view, plan, error) : undefined;
       if (!fallback) throw error;
-      await this.#patchStatus(object, fallback.status, signal);
+      this.#written.set(key, { at: monotonic, ...(await this.#patchStatus(object, fallback.status, signal)) });
       return { view: withFacts(view, fallback.facts), plan };
     }
   }
 
-  async #patchStatus({ metadata }: T, status: object, signal: AbortSignal): Promise<void> {
+  async #patchStatus(
+    { metadata }: T,
+    status: object,
+    signal: AbortSignal,
+  ): Promise<Pick<WrittenStatus, "replacedVersion">> {
     const { client, resource, fieldManager } = this.#definition;
     const { name = "", namespace, resourceVersion } = metadata;
     const body = [
@@ -224,7 +271,10 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
       { op: "add", path: "/status", value: status },
     ];
     const ref = { name, ...(namespace !== undefined && { namespace }) };
-    await client.patch(resource, ref, { patch: { type: "json", body }, subresource: "status", fieldManager, signal });
+    const options = { patch: { type: "json", body }, subresource: "status", fieldManager, signal } as const;
+    const written = await client.patch(resource, ref, options);
+    const isReplaced = resourceVersion !== undefined && written.metadata.resourceVersion !== resourceVersion;
+    return isReplaced ? { replacedVersion: resourceVersion } : {};
   }
 
   #conclude(key: Key, { view, plan }: Settled<View, Step, Outcome>, context: ReconcileContext): void {

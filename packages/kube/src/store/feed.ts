@@ -1,13 +1,13 @@
 /**
- * Keeps one scope of a store (one namespace, or all) in sync with the API server: a list, then one short watch after another.
+ * Keeps one scope of a store (one namespace, or all) in sync with the API server: a list, then one watch after another.
  *
- * Two failures are silent, and the store recovers from both within a minute:
+ * Two failures are silent: the connection is dead but open, or an event is lost. The store recovers from both within a
+ * minute. While the watch runs, the store is compared with the versions of all objects, over a fresh connection: every 20 to
+ * 30 seconds while the kind changes, and every 50 to 56 seconds otherwise. An object that differs, and about which the watch
+ * reports nothing in the next second, shows that the watch is broken: what differs is read again, and a new watch starts.
  *
- * - The connection is dead but open. The server ends each watch after 20 to 30 seconds, as requested; a watch that has not
- *   ended 5 seconds later is dead, even if the kind rarely changes, and the next one uses a fresh connection.
- * - An event is lost, or the server sent a wrong one. After each watch, the store is compared with the versions of all
- *   objects, and what differs is read again. The comparison requests only metadata: with 5,000 objects of 3 KB it takes
- *   2.8 MB and 35 ms, a list 15 MB and 150 ms. Comparing counts would be cheaper, but would miss changes.
+ * The comparison requests only metadata: with 5,000 objects of 3 KB it takes 2.8 MB and 35 ms, a list 15 MB and 150 ms.
+ * Comparing counts would be cheaper, but would miss changes.
  */
 import type { Client, ListOptions, WatchEvent } from "../client/client.ts";
 import { sleep, type Clock } from "../clock.ts";
@@ -24,6 +24,15 @@ export interface FeedTiming {
   readonly watchMaxMs: number;
   /** How much longer a watch may take to end. */
   readonly graceMs: number;
+  /** The time between comparisons is between these, while the kind changes. */
+  readonly compareMinMs: number;
+  readonly compareMaxMs: number;
+  /** The same for a kind that has not changed for `quietMs`. */
+  readonly quietCompareMinMs: number;
+  readonly quietCompareMaxMs: number;
+  readonly quietMs: number;
+  /** How late an event may be. */
+  readonly settleMs: number;
   /** How soon a watch must start, and a page of a list must arrive. */
   readonly answerMs: number;
   /** The part of its time that a feed may spend on comparisons: they become less frequent when one takes half a second. */
@@ -33,8 +42,14 @@ export interface FeedTiming {
 }
 
 export const productionTiming: FeedTiming = {
-  watchMinMs: 20_000,
-  watchMaxMs: 30_000,
+  watchMinMs: 25 * 60_000,
+  watchMaxMs: 30 * 60_000,
+  compareMinMs: 20_000,
+  compareMaxMs: 30_000,
+  quietCompareMinMs: 50_000,
+  quietCompareMaxMs: 56_000,
+  quietMs: 5 * 60_000,
+  settleMs: 1000,
   graceMs: 5000,
   answerMs: 10_000,
   comparingShare: 0.02,
@@ -44,7 +59,7 @@ export const productionTiming: FeedTiming = {
 
 /** A healthy feed receives something from the server at least this often. */
 function longestSilenceMs(timing: FeedTiming): number {
-  return timing.watchMaxMs + timing.graceMs + timing.restartMinMs + 1000;
+  return timing.quietCompareMaxMs + timing.graceMs + timing.restartMinMs + 1000;
 }
 
 export interface FeedOptions<T extends KubeObject> {
@@ -79,6 +94,19 @@ interface Differences {
   readonly version: string;
   readonly changed: readonly Key[];
   readonly removed: readonly Key[];
+  /** The watch has reported other changes since. */
+  readonly isOvertaken?: true;
+}
+
+/** Only what the watch has not reported since the comparison began. */
+function withoutReported({ version, changed, removed }: Differences, reported: ReadonlySet<Key>): Differences {
+  const isUnknown = (key: Key): boolean => !reported.has(key);
+  return {
+    version,
+    changed: changed.filter(isUnknown),
+    removed: removed.filter(isUnknown),
+    ...(reported.size > 0 && { isOvertaken: true }),
+  };
 }
 
 interface Listed<T> {
@@ -93,7 +121,13 @@ export class Feed<T extends KubeObject> {
   readonly #options: FeedOptions<T>;
   /** The resource version of the store. Undefined: a list is needed. */
   #resourceVersion: string | undefined;
-  #compareAt = Infinity;
+  /** The shortest time until the next comparison, because the last one took long. */
+  #restMs = 0;
+  /** Or listed. A watch may end before the next comparison is due. */
+  #comparedAt = -Infinity;
+  #changedAt = -Infinity;
+  /** What the watch has reported since the comparison in progress began. */
+  #reported: Set<Key> | undefined;
   #lastResponseAt = -Infinity;
   #failures = 0;
 
@@ -112,16 +146,14 @@ export class Feed<T extends KubeObject> {
 
   /** Until the signal aborts. Never throws. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, timing, random } = this.#options;
+    const { clock } = this.#options;
     while (!signal.aborted) {
       try {
-        if (this.#resourceVersion !== undefined && clock.monotonic() >= this.#compareAt) await this.#compare(signal);
         await this.#watch(this.#resourceVersion ?? (await this.#list(signal)), signal);
       } catch (error) {
         if (signal.aborted) return;
         this.#fail(error);
-        const policy = { baseMs: timing.restartMinMs, maxMs: timing.restartMaxMs, random };
-        await sleep(clock, backoff(this.#failures, policy), signal);
+        await sleep(clock, this.#backoff(this.#failures), signal);
       }
     }
   }
@@ -133,21 +165,59 @@ export class Feed<T extends KubeObject> {
     this.#options.onError(error, isExpired(error) ? "resource version expired" : "cannot reach the API server");
   }
 
-  /** The store is usable and the watch works, so a failed comparison is not retried before the end of the next watch. */
-  async #compare(signal: AbortSignal): Promise<void> {
+  #backoff(failures: number): number {
+    const { timing, random } = this.#options;
+    return backoff(failures, { baseMs: timing.restartMinMs, maxMs: timing.restartMaxMs, random });
+  }
+
+  /** Returns when the watch does not report what has changed. */
+  async #untilDifferent(signal: AbortSignal): Promise<Differences> {
+    let failures = 0;
+    for (;;) {
+      if (failures > 0) await sleep(this.#options.clock, this.#backoff(failures), signal);
+      else await this.#pause(signal);
+      signal.throwIfAborted();
+      const found = await this.#compare(signal);
+      if (found && isDifferent(found)) return found;
+      failures = found ? 0 : failures + 1;
+    }
+  }
+
+  async #pause(signal: AbortSignal): Promise<void> {
+    const { clock, timing, random } = this.#options;
+    const part = random();
+    const rest = async (minMs: number, maxMs: number): Promise<void> => {
+      const endsAt = this.#comparedAt + Math.max(this.#restMs, minMs + part * (maxMs - minMs));
+      await sleep(clock, Math.max(0, endsAt - clock.monotonic()), signal);
+    };
+    await rest(timing.compareMinMs, timing.compareMaxMs);
+    const isQuiet = clock.monotonic() - this.#changedAt > timing.quietMs;
+    if (isQuiet) await rest(timing.quietCompareMinMs, timing.quietCompareMaxMs);
+  }
+
+  /** Undefined if it failed: the store is usable, and the watch may work. */
+  async #compare(signal: AbortSignal): Promise<Differences | undefined> {
     const { clock, timing, onError } = this.#options;
     const startedAt = clock.monotonic();
+    const reported = new Set<Key>();
+    this.#reported = reported;
     try {
       const found = await this.#findDifferences(signal);
       this.counts.comparisons++;
-      if (isDifferent(found)) this.counts.differences++;
-      if (found.changed.length + found.removed.length > maxRepairs) await this.#list(signal);
-      else await this.#repair(found, signal);
-      this.#compareAt = clock.monotonic() + (clock.monotonic() - startedAt) / timing.comparingShare;
       this.#lastResponseAt = clock.monotonic();
+      this.#comparedAt = clock.monotonic();
+      this.#restMs = (clock.monotonic() - startedAt) / timing.comparingShare;
+      if (isDifferent(found)) await sleep(clock, timing.settleMs, signal);
+      signal.throwIfAborted();
+      // Unless the watch is ahead of it.
+      if (!isDifferent(found) && reported.size === 0) this.#resourceVersion = found.version;
+      return withoutReported(found, reported);
     } catch (error) {
       if (signal.aborted) throw error;
       onError(error, "comparison failed");
+      return undefined;
+    } finally {
+      this.#reported = undefined;
     }
   }
 
@@ -171,11 +241,14 @@ export class Feed<T extends KubeObject> {
   }
 
   /**
-   * Reads only what differs: among many objects, one usually changes between the end of a watch and the comparison. What
-   * changes during the repair is reported by the next watch, which starts at the version of the comparison.
+   * Reads only what differs, after the end of the broken watch. What changes during the repair is reported by the next watch,
+   * which starts at the version of the comparison; it would report again what the broken one has reported since.
    */
-  async #repair({ version, changed, removed }: Differences, signal: AbortSignal): Promise<void> {
+  async #repair({ version, changed, removed, isOvertaken }: Differences, signal: AbortSignal): Promise<void> {
     const { client, resource, store, trim } = this.#options;
+    this.counts.differences++;
+    this.#resourceVersion = undefined;
+    if (isOvertaken || changed.length + removed.length > maxRepairs) return;
     const current = new Map<Key, T | undefined>(removed.map((key) => [key, undefined]));
     for (const key of changed) {
       const { name, namespace } = parseKey(key);
@@ -200,7 +273,8 @@ export class Feed<T extends KubeObject> {
     const { version, entries } = await this.#readAll(signal);
     signal.throwIfAborted();
     this.#lastResponseAt = clock.monotonic();
-    this.#compareAt = clock.monotonic();
+    this.#comparedAt = clock.monotonic();
+    this.#changedAt = clock.monotonic();
     this.#resourceVersion = version;
     this.counts.lists++;
     store.replace(entries, namespace);
@@ -243,13 +317,31 @@ export class Feed<T extends KubeObject> {
     const stopTimer = clock.after(timing.answerMs, () => (this.#failures = 0));
     try {
       const limits = { clock, ms: durationMs + timing.graceMs, signal: parent };
-      await withDeadline(limits, (signal) => this.#follow(from, durationMs, signal));
+      const found = await withDeadline(limits, (signal) => this.#followAndCompare(from, durationMs, signal));
+      if (found) {
+        await this.#repair(found, parent);
+        return;
+      }
     } finally {
       stopTimer();
     }
     this.#lastResponseAt = clock.monotonic();
-    if (clock.monotonic() - startedAt < timing.watchMinMs / 4) throw new Error("the watch ended early");
+    if (clock.monotonic() - startedAt < timing.graceMs) throw new Error("the watch ended early");
     this.#failures = 0;
+  }
+
+  /** Until the watch ends, or a comparison shows that it is broken. */
+  async #followAndCompare(from: string, durationMs: number, parent: AbortSignal): Promise<Differences | undefined> {
+    const end = new AbortController();
+    const signal = AbortSignal.any([parent, end.signal]);
+    const followed = this.#follow(from, durationMs, signal).then(() => undefined);
+    const compared = this.#untilDifferent(signal);
+    try {
+      return await Promise.race([followed, compared]);
+    } finally {
+      end.abort();
+      await Promise.allSettled([followed, compared]);
+    }
   }
 
   async #follow(from: string, durationMs: number, signal: AbortSignal): Promise<void> {
@@ -281,6 +373,8 @@ export class Feed<T extends KubeObject> {
         store.set(trim(event.object));
         break;
     }
+    this.#reported?.add(keyOf(event.object));
+    this.#changedAt = this.#options.clock.monotonic();
     this.#resourceVersion = event.object.metadata.resourceVersion ?? this.#resourceVersion;
   }
 

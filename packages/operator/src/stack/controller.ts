@@ -50,7 +50,7 @@ import type { Step } from "./steps.ts";
 import { planStack } from "./rules/index.ts";
 import { rememberedConflict } from "./rules/ownership.ts";
 import { dependenciesOf } from "./stack-dependencies.ts";
-import { stackStatus } from "./status.ts";
+import { stackStatus, withoutProgress } from "./status.ts";
 import type { StackView } from "./view.ts";
 
 export interface StackControllerOptions {
@@ -195,6 +195,7 @@ function stackReconciler(world: StackWorld, channels: Channels): Reconcile {
     plan: planStack,
     perform: (step, context) => performStack({ client, updates }, step, context),
     status: stackStatus,
+    withoutProgress,
     eventsOf: stackEventsFor,
     remember: (view, { outcome }) => rememberedConflict(view, outcome),
     publish(key, { view, plan }) {

@@ -2,7 +2,7 @@
 import type { Condition, StackReason, StackStatus } from "@pko/api";
 import { timestamp } from "@pko/kube";
 
-import { conditionAt, findCondition } from "../shared/objects/conditions.ts";
+import { conditionAt, findCondition, withoutMessages } from "../shared/objects/conditions.ts";
 import { truncate } from "../shared/truncate.ts";
 import { approvalAfter } from "./history/approval.ts";
 import { isDriftShown, type DriftRecord } from "./history/drift.ts";
@@ -35,6 +35,15 @@ export function stackStatus(view: StackView, { steps, outcome }: Pick<StackPlan,
     ...recordedDrift(view, record),
     ...(approval && { approval }),
   };
+}
+
+/** While a Stack is processed, the message and what it waits for only describe progress. */
+export function withoutProgress(status: StackStatus): object {
+  const { conditions, waiting: _, ...rest } = status;
+  const isProcessing = conditions?.some(
+    ({ reason }) => reason === ("StackProcessing" satisfies StackReason<"Reconciling">),
+  );
+  return isProcessing ? { ...rest, conditions: withoutMessages(conditions) } : status;
 }
 
 function driftRecord(steps: readonly Step[]): DriftRecord | undefined {

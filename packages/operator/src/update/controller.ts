@@ -30,7 +30,7 @@ import type { Outcome } from "./outcome.ts";
 import type { Step } from "./steps.ts";
 import { performUpdate } from "./perform/index.ts";
 import { planUpdate } from "./rules/index.ts";
-import { statusWithoutMessages, updateStatus } from "./status.ts";
+import { statusWithoutMessages, updateStatus, withoutProgress } from "./status.ts";
 import type { UpdateView } from "./view.ts";
 
 interface UpdateControllerOptions {
@@ -148,6 +148,7 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
     plan: planUpdate,
     perform: (step, context) => performUpdate({ client, runs }, step, context),
     status: updateStatus,
+    withoutProgress,
     fallbackStatus: (view, { outcome }, { explanation }) =>
       outcome.kind === "ended"
         ? { status: statusWithoutMessages(view, outcome.ending), facts: { statusRejection: explanation } }

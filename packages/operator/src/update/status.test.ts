@@ -2,7 +2,7 @@ import type { Condition } from "@pko/api";
 import { describe, expect, test } from "bun:test";
 
 import type { Outcome } from "./outcome.ts";
-import { updateStatus } from "./status.ts";
+import { updateStatus, withoutProgress } from "./status.ts";
 import { viewOf } from "./testing/views.ts";
 
 /** The state that kstatus computes from the conditions of any kind: kubectl, Flux and Helm wait by it. */
@@ -33,5 +33,20 @@ describe("kstatus regards an Update as", () => {
   test.each(table)("%s while or when it %s", (state, _, outcome) => {
     const { conditions = [], observedGeneration } = updateStatus(viewOf(), { outcome });
     expect([kstatus(conditions), observedGeneration]).toEqual([state as never, 1]);
+  });
+});
+
+describe("only progress differs", () => {
+  const waiting = (message: string): Outcome => ({ kind: "waiting", reason: "WorkspaceNotReady", message });
+  const running = (message: string): Outcome => ({ kind: "progressing", reason: "Progressing", message });
+  const table: readonly (readonly [string, readonly [Outcome, Outcome], boolean])[] = [
+    ["between two messages of an Update that waits", [waiting("one"), waiting("two")], true],
+    ["between two messages of a run", [running("one"), running("two")], true],
+    ["not when it starts", [waiting("one"), { kind: "started", podUid: "uid" }], false],
+    ["not when it ends", [running("one"), ended("UpdateSucceeded")], false],
+  ];
+  test.each(table)("%s", (_, [before, after], isProgress) => {
+    const reported = (outcome: Outcome): object => withoutProgress(updateStatus(viewOf(), { outcome }));
+    expect(Bun.deepEquals(reported(before), reported(after))).toBe(isProgress);
   });
 });

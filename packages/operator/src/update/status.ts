@@ -4,7 +4,7 @@ import { timestamp } from "@pko/kube";
 import type { Progress } from "@pko/records";
 import type { RunResult } from "@pko/rpc";
 
-import { conditionAt } from "../shared/objects/conditions.ts";
+import { conditionAt, withoutMessages } from "../shared/objects/conditions.ts";
 import { boundedDrift } from "../shared/drift.ts";
 import { truncate } from "../shared/truncate.ts";
 import * as messages from "./messages.ts";
@@ -30,6 +30,13 @@ export function updateStatus(view: UpdateView, { outcome }: { readonly outcome: 
     ...statusFields(view, outcome),
     conditions: timed(view, statementsFor(outcome)),
   };
+}
+
+/** Before an Update starts, and while it runs, the messages and the counts only describe progress. */
+export function withoutProgress(status: UpdateStatus): object {
+  const { conditions, progress: _, ...rest } = status;
+  const isOpen = conditions?.some(({ type, status: is }) => type === "Complete" && is === "False");
+  return isOpen ? { ...rest, conditions: withoutMessages(conditions) } : status;
 }
 
 /** The status of an Update that has ended, without the operation's own messages: the API server has rejected them. */

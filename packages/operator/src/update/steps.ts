@@ -8,7 +8,7 @@ import type { ResultSecrets } from "./desired/result-secrets.ts";
 import type { Outcome } from "./outcome.ts";
 
 /**
- * The `confirm…` steps read from the API server what the stores claim, because a store may be half a minute old
+ * The `confirm…` steps read from the API server what the stores claim, because a store may be a minute old
  * (docs/adr/0010-confirm-irreversible-steps.md). If the claim is not confirmed, the view is stale.
  */
 export type Step =

@@ -38,6 +38,7 @@ import type { GitHubAppTokens } from "../sources/github-app.ts";
 import { workspaceEvents } from "./events.ts";
 import { remember, retryImmediately, type WorkspaceMemory } from "./memory.ts";
 import { observeWorkspace, type WorkspaceWorld } from "./observe/index.ts";
+import { hasNoShell } from "./observe/pod.ts";
 import { observeRoom } from "./observe/room.ts";
 import type { Outcome } from "./outcome.ts";
 import { performWorkspace, quietSteps } from "./perform/index.ts";
@@ -45,7 +46,7 @@ import type { Performer } from "./perform/owned.ts";
 import { clearedUpdates } from "./rules/clearance.ts";
 import { planWorkspace } from "./rules/index.ts";
 import type { WorkspaceSettings } from "./settings.ts";
-import { workspaceStatus } from "./status.ts";
+import { withoutProgress, workspaceStatus } from "./status.ts";
 import type { Step } from "./steps.ts";
 import { isIdle, type WorkspaceView } from "./view.ts";
 
@@ -56,7 +57,7 @@ interface WorkspaceControllerOptions {
     readonly workspaces: Reflector<Workspace>;
     /** With `updateIndexers`. */
     readonly updates: Reflector<Update>;
-    /** Of the label `auto.pulumi.com/component=workspace`. */
+    /** Of the label `auto.pulumi.com/component=workspace`, with `statefulSetIndexers`. */
     readonly statefulSets: Reflector<ApiObject<StatefulSet>>;
     /** Of the same label, with `podIndexers`. */
     readonly pods: Reflector<ApiObject<Pod>>;
@@ -133,6 +134,7 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
     updates: reflectors.updates.store,
     programs: reflectors.programs.store,
     observeRoom: () => observeRoom(world),
+    hasNoShell: (image) => hasNoShell(world, image),
     enqueue,
     ...(githubApps && { githubApps }),
   };
@@ -148,6 +150,7 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
     plan: planWorkspace,
     perform: (step, context) => performWorkspace(performer, step, context),
     status: (view, { outcome }): WorkspaceStatus => workspaceStatus(view, outcome),
+    withoutProgress,
     eventsOf: (view, { outcome }) => workspaceEvents(view, outcome),
     remember,
     publish(key, { view, plan }) {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { Key } from "@pko/kube";
 
-import { remember, retryImmediately, retryOf, type WorkspaceMemory } from "./memory.ts";
+import { isCertificateKnown, remember, retryImmediately, retryOf, type WorkspaceMemory } from "./memory.ts";
 import type { Outcome } from "./outcome.ts";
-import { ago, given, input, notReady, now, retryAt, set, view, type Trait } from "./testing/views.ts";
+import { ago, given, input, notReady, now, pod, ready, retryAt, set, view, type Trait } from "./testing/views.ts";
 
 const key: Key = "team/web";
 const failed: Outcome = {
@@ -104,4 +104,26 @@ test("state that would be lost with the pod is remembered until the inputs are r
   const { inputs: _, ...withoutInputs } = view();
   expect(remember(withoutInputs, unchanged, { ...moment, memory }).losesState).toBe(true);
   expect(remember(view(), unchanged, { ...moment, memory }).losesState).toBeUndefined();
+});
+
+describe("a valid certificate is not read again", () => {
+  const starting: Outcome = { kind: "preparing" };
+  const at = (monotonic: number, memory?: WorkspaceMemory) => ({ now, monotonic, memory });
+  const memory = remember(view(), plan(starting), at(1000));
+
+  test("for ten seconds while the pod starts", () => {
+    expect(isCertificateKnown(view(), at(10_999, memory))).toBe(true);
+    const later = remember(view(), plan(starting), at(10_999, memory));
+    expect(isCertificateKnown(view(), at(11_000, later))).toBe(false);
+  });
+
+  test("unless the workspace serves", () => {
+    expect(isCertificateKnown(view(ready(), pod()), at(2000, memory))).toBe(false);
+    expect(remember(view(), plan({ kind: "ready", address: "a" }), at(1000)).certificateUntil).toBeUndefined();
+  });
+
+  test("unless it is not known to be valid", () => {
+    const missing = remember(view(given({ certificate: "missing" })), plan(starting), at(1000));
+    expect(missing.certificateUntil).toBeUndefined();
+  });
 });

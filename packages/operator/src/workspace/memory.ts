@@ -12,7 +12,7 @@ import { conflictStart } from "../shared/objects/ownership.ts";
 import type { Outcome } from "./outcome.ts";
 import { isRetryDue, isRetryScheduled, retryAfterFailure, retryWhileBackedOff } from "./prepare/retry.ts";
 import type { WorkspacePlan } from "./steps.ts";
-import { isBackedOff, type Retry, type WorkspaceView, type WrittenStatefulSet } from "./view.ts";
+import { isBackedOff, isServing, type Retry, type WorkspaceView, type WrittenStatefulSet } from "./view.ts";
 
 interface RememberedRetry {
   readonly failures: number;
@@ -28,6 +28,8 @@ export interface WorkspaceMemory {
   readonly retry?: RememberedRetry;
   readonly written?: WrittenStatefulSet;
   readonly conflictSince?: number;
+  /** Until when, on the monotonic clock, the certificate of a pod that starts is not read again. */
+  readonly certificateUntil?: number;
   /** The workspace would lose its backend's state with its pod, so it makes no room for others. */
   readonly losesState?: true;
 }
@@ -46,16 +48,33 @@ export function retryOf(
   return { failures, at: isRequested ? 0 : now + (dueAt - monotonic) };
 }
 
+/** A start takes several passes, and nothing has a reason to change the certificate in between. */
+const certificateMs = 10_000;
+
+/** Whether a recent pass has found the certificate valid. While the workspace serves, each pass reads it. */
+export const isCertificateKnown = (
+  view: Pick<WorkspaceView, "workspace" | "pod">,
+  { memory, monotonic }: WorkspaceMoment,
+): boolean => monotonic < (memory?.certificateUntil ?? 0) && !isServing(view);
+
+function certificateUntil(view: WorkspaceView, { memory, monotonic }: WorkspaceMoment): number | undefined {
+  if (view.certificate !== "current") return undefined;
+  const known = memory?.certificateUntil ?? 0;
+  return monotonic < known ? known : monotonic + certificateMs;
+}
+
 export function remember(view: WorkspaceView, plan: WorkspacePlan, moment: WorkspaceMoment): WorkspaceMemory {
   const { written, inputs } = view;
   const retry = rememberedRetry(view, plan, moment);
   const { kind } = plan.outcome;
   const conflictSince = conflictStart(view, { isUnchanged: kind === "unchanged", isBlocked: kind === "blocked" });
+  const certificate = settled.has(kind) ? undefined : certificateUntil(view, moment);
   const losesState = inputs ? inputs.ephemeralState !== undefined : moment.memory?.losesState;
   return {
     ...(retry && { retry }),
     ...(written && { written }),
     ...(conflictSince !== undefined && { conflictSince }),
+    ...(certificate !== undefined && { certificateUntil: certificate }),
     ...(losesState && { losesState }),
   };
 }

@@ -8,6 +8,8 @@ export const agentPortName = "grpc";
 
 /** On the StatefulSet: the hash of what it and the Service were built from. */
 export const builtHashAnnotation = "auto.pulumi.com/built-hash";
+/** On the StatefulSet: the image of its pod, which has no shell. */
+export const imageWithoutShellAnnotation = "auto.pulumi.com/image-without-shell";
 /** On the StatefulSet: the Workspace's generation whose preparation failed before the StatefulSet was scaled to zero. */
 export const backedOffAnnotation = "auto.pulumi.com/put-away";
 /** On the StatefulSet: when its controller was last made to retry the creation of the pod. */

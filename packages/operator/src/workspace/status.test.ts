@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { PrepareFailure } from "@pko/rpc";
 
 import type { Outcome } from "./outcome.ts";
-import { workspaceStatus } from "./status.ts";
+import { withoutProgress, workspaceStatus } from "./status.ts";
 import { changed, ready, status, view } from "./testing/views.ts";
 
 const failure: PrepareFailure = { phase: "install", reason: "installFailed", message: "npm failed", lines: ["ERR!"] };
@@ -101,4 +101,29 @@ test("a warning stays while the workspace is idle, and is removed when it is pre
   const idle = workspaceStatus(view(status(warned)), { kind: "idle" });
   expect(idle.warning).toBe("w");
   expect(workspaceStatus(view(status(idle)), { kind: "ready", address: "a:1" }).warning).toBeUndefined();
+});
+
+describe("only the progress of the start differs", () => {
+  const cases: Readonly<Record<string, readonly [Outcome, Outcome, boolean]>> = {
+    "between two phases": [{ kind: "preparing", phase: "source" }, { kind: "preparing", phase: "install" }, true],
+    "between a pod that starts and its preparation": [
+      { kind: "waiting", message: "m", isStuck: false },
+      { kind: "preparing" },
+      true,
+    ],
+    "not if it is ready": [{ kind: "preparing" }, { kind: "ready", address: "a" }, false],
+    "not if it failed": [{ kind: "preparing" }, { kind: "failed", failure }, false],
+    "not if its pod is replaced": [{ kind: "preparing" }, { kind: "rolling", message: "m" }, false],
+    "not between two failures": [
+      { kind: "misconfigured", message: "one" },
+      { kind: "misconfigured", message: "two" },
+      false,
+    ],
+  };
+  for (const [name, [before, after, isSame]] of Object.entries(cases)) {
+    test(name, () => {
+      const reported = (outcome: Outcome): string => JSON.stringify(withoutProgress(workspaceStatus(view(), outcome)));
+      expect(reported(before) === reported(after)).toBe(isSame);
+    });
+  }
 });

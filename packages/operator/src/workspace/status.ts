@@ -1,5 +1,5 @@
 /** The status of a Workspace. Pure. */
-import type { WorkspaceReason, WorkspaceStatus } from "@pko/api";
+import type { Condition, WorkspaceReason, WorkspaceStatus } from "@pko/api";
 import type { PrepareFailure } from "@pko/rpc";
 
 import { ownershipConflict } from "../shared/objects/ownership.ts";
@@ -38,6 +38,20 @@ export function workspaceStatus(view: WorkspaceView, outcome: Outcome): Workspac
     ...(warning !== undefined && { warning: shortened(warning) }),
     conditions: [ready, ...(stalled ? [stalled] : [])],
   };
+}
+
+const startReasons: ReadonlySet<string> = new Set<WorkspaceReason>([
+  "WaitingForReplicas",
+  "Initializing",
+  "Installing",
+]);
+
+/** Which of these reasons it is, and the message, only describe the progress of the start. */
+export function withoutProgress(status: WorkspaceStatus): object {
+  const { conditions = [], ...rest } = status;
+  const isStarting = conditions.some(({ reason }) => startReasons.has(reason));
+  const statusOf = ({ type, status: is, lastTransitionTime }: Condition) => ({ type, status: is, lastTransitionTime });
+  return isStarting ? { ...rest, conditions: conditions.map(statusOf) } : status;
 }
 
 export function verdictOn(outcome: ReportedOutcome): Verdict {

@@ -34,6 +34,8 @@ export interface PodFacts {
   readonly revision: string;
   /** Why it is not up. */
   readonly explanation: Explanation;
+  /** Its image, if it cannot start because the image has no shell. */
+  readonly imageWithoutShell?: string;
 }
 
 /** Of a StatefulSet whose controller is the Workspace. */
@@ -85,7 +87,13 @@ export interface Candidate {
 /** What is read for a workspace that has a pod, or needs one, and what is built from it. */
 export interface Inputs {
   readonly pod:
-    | { readonly ok: true; readonly template: PodTemplateSpec; readonly objects: BuiltObjects }
+    | {
+        readonly ok: true;
+        readonly template: PodTemplateSpec;
+        readonly objects: BuiltObjects;
+        /** If `bootstrap` is a helper container: the same with an init container, in case the API server rejects it. */
+        readonly withInitContainer?: { readonly template: PodTemplateSpec; readonly objects: BuiltObjects };
+      }
     | { readonly ok: false; readonly problems: readonly string[] };
   /** Sentences about Secrets and ConfigMaps that the pod would wait for. */
   readonly missing: readonly string[];

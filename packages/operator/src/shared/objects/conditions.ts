@@ -15,6 +15,10 @@ export function isConditionTrue(object: ObjectWithConditions, type: string): boo
   return findCondition(object, type)?.status === "True";
 }
 
+/** The statements without their texts. */
+export const withoutMessages = (conditions: readonly Condition[] = []): Condition[] =>
+  conditions.map((condition): Condition => Object.assign({}, condition, { message: "" }));
+
 /** The condition as it is written: its transition time changes only with its status. */
 export function conditionAt(
   object: ObjectWithConditions,

@@ -1,6 +1,6 @@
 /**
  * What the API server must confirm before a step that cannot be undone. The stores of two kinds may show different moments,
- * and a store may be half a minute old where a watch has broken (docs/adr/0010-confirm-irreversible-steps.md).
+ * and a store may be a minute old where a watch has broken (docs/adr/0010-confirm-irreversible-steps.md).
  */
 import { isDeepStrictEqual } from "node:util";
 import { statefulSetNameOf, type Workspace } from "@pko/api";

@@ -6,7 +6,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Preparations, Runs } from "../../agents/agents.ts";
 import { defaultLostNodeMs } from "../../shared/pods/lost-node.ts";
-import { retryOf, type WorkspaceMemory } from "../memory.ts";
+import { isCertificateKnown, retryOf, type WorkspaceMemory } from "../memory.ts";
 import { findPod, observePod, observeStatefulSet } from "./pod.ts";
 import { observeUnschedulable } from "./room.ts";
 import { observeUpdates } from "./updates.ts";
@@ -18,6 +18,7 @@ export interface WorkspaceWorld {
   readonly workspaces: Store<Workspace>;
   /** With `updateIndexers`. */
   readonly updates: Store<Update>;
+  /** With `statefulSetIndexers`. */
   readonly statefulSets: Store<ApiObject<StatefulSet>>;
   /** With `podIndexers`. */
   readonly pods: Store<ApiObject<Pod>>;
@@ -40,12 +41,15 @@ export function observeWorkspace(
   const pod = findPod(world, workspace);
   const retry = retryOf(workspace, moment);
   const { written, conflictSince } = moment.memory ?? {};
+  const podFacts = pod && observePod(world, workspace, pod);
+  const isCertified = isCertificateKnown({ workspace, ...(podFacts && { pod: podFacts }) }, moment);
   return {
     now: moment.now,
     workspace,
     spec,
     ...(statefulSet && { statefulSet }),
-    ...(pod && { pod: observePod(world, workspace, pod) }),
+    ...(podFacts && { pod: podFacts }),
+    ...(isCertified && { certificate: "current" as const }),
     updates: observeUpdates(world, workspace, pod),
     idleTimeoutMs: (spec.ok ? spec.value.idleTimeoutMs : undefined) ?? world.settings.idleTimeoutMs,
     lostNodeAfterMs: world.settings.lostNodeAfterMs ?? defaultLostNodeMs,

@@ -7,7 +7,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 import type { Preparations } from "../../agents/agents.ts";
 import { conflictMessage } from "../../shared/objects/ownership.ts";
 import { judgePod, podNameOf, podOwner } from "../../shared/pods/workspace-pod.ts";
-import { backedOffAnnotation, builtHashAnnotation } from "../names.ts";
+import { backedOffAnnotation, builtHashAnnotation, imageWithoutShellAnnotation } from "../names.ts";
 import { hasRun } from "./updates.ts";
 import { podFacts } from "../pod/pod-facts.ts";
 import type { PodFacts, StatefulSetFacts } from "../view.ts";
@@ -15,11 +15,25 @@ import type { PodFacts, StatefulSetFacts } from "../view.ts";
 interface PodWorld {
   /** With `updateIndexers`. */
   readonly updates: Store<Update>;
+  /** With `statefulSetIndexers`. */
   readonly statefulSets: Store<ApiObject<StatefulSet>>;
   /** With `podIndexers`. */
   readonly pods: Store<ApiObject<Pod>>;
   readonly preparations: Pick<Preparations, "hasResponded">;
 }
+
+const withoutShellIndex = "workspace/imageWithoutShell";
+
+export const statefulSetIndexers = {
+  [withoutShellIndex]: ({ metadata }: ApiObject<StatefulSet>): string[] => {
+    const image = metadata.annotations?.[imageWithoutShellAnnotation];
+    return image === undefined ? [] : [image];
+  },
+};
+
+/** Whether the StatefulSet of any Workspace records it. */
+export const hasNoShell = ({ statefulSets }: Pick<PodWorld, "statefulSets">, image: string): boolean =>
+  statefulSets.byIndex(withoutShellIndex, image).length > 0;
 
 /** A StatefulSet of this name that belongs to another owner does not count. */
 function findStatefulSet({ statefulSets }: PodWorld, workspace: Workspace): ApiObject<StatefulSet> | undefined {

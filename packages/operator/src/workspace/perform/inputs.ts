@@ -17,10 +17,12 @@ import type { WorkspaceContext, WorkspacePerformed, Writer } from "./owned.ts";
 interface InputReader extends Writer {
   readonly programs: Store<Program>;
   readonly settings: WorkspaceSettings;
+  /** Whether a pod with this image could not start, because it has no shell. */
+  readonly hasNoShell: (image: string) => boolean;
 }
 
 export async function readInputs(
-  { client, programs, settings }: InputReader,
+  { client, programs, settings, hasNoShell }: InputReader,
   { spec: normal }: Extract<Step, { kind: "readInputs" }>,
   { view, signal }: WorkspaceContext,
 ): Promise<WorkspacePerformed> {
@@ -28,7 +30,13 @@ export async function readInputs(
   const draft = draftPod({ workspace: view.workspace, normal, settings });
   const readings = await readObjects({ client, namespace, signal }, draft.objects);
   const program = source.kind === "program" ? programs.get(refKey({ namespace, name: source.name })) : undefined;
-  return { kind: "replan", facts: { inputs: buildInputs(draft, { readings, ...(program && { program }) }) } };
+  const inputs = buildInputs(draft, {
+    readings,
+    ...(program && { program }),
+    ...(view.statefulSet && { builtHash: view.statefulSet.builtHash }),
+    hasNoShell: (image) => view.pod?.imageWithoutShell === image || hasNoShell(image),
+  });
+  return { kind: "replan", facts: { inputs } };
 }
 
 export async function assessCertificate(

@@ -66,8 +66,15 @@ export async function applyObjects(
     return await writeObjects(performer, objects, context);
   } catch (error) {
     if (!(error instanceof ApiError) || !isRejection(error)) throw error;
-    return isImmutable(error) ? await replaceStatefulSet(performer, context) : rejected(error.explanation);
+    if (isImmutable(error)) return await replaceStatefulSet(performer, context);
+    return withInitContainer(context) ?? rejected(error.explanation);
   }
+}
+
+/** A LimitRange or a policy may reject only the helper container. Undefined if there is none. */
+function withInitContainer({ view: { inputs } }: WorkspaceContext): WorkspacePerformed | undefined {
+  if (!inputs?.pod.ok || !inputs.pod.withInitContainer) return undefined;
+  return { kind: "replan", facts: { inputs: { ...inputs, pod: { ok: true, ...inputs.pod.withInitContainer } } } };
 }
 
 async function writeObjects(
@@ -98,22 +105,25 @@ async function dryRunObjects(
   const options = { dryRun: true, fieldValidation: "Strict", signal } as const;
   const { spec, inputs } = view;
   if (spec.ok && inputs?.pod.ok) {
-    const pod = podFor(spec.value, inputs.pod.template);
-    await ignoringUnrelated(client.create(builtin.pods, pod, options));
+    const { template, withInitContainer: alternative } = inputs.pod;
+    const pod = client.create(builtin.pods, podFor(spec.value, template), options);
+    // The helper container may be what exceeds a quota.
+    await ignoringUnrelated(pod, { exceptQuota: alternative !== undefined });
   }
   await ignoringUnrelated(client.create(builtin.services, service as ApiObject<Service>, options));
   await ignoringUnrelated(client.create(builtin.statefulSets, statefulSet as ApiObject<StatefulSet>, options));
 }
 
 /** Ignores errors that have nothing to do with the object itself. */
-async function ignoringUnrelated(dryRun: Promise<unknown>): Promise<void> {
+async function ignoringUnrelated(dryRun: Promise<unknown>, { exceptQuota = false } = {}): Promise<void> {
   try {
     await dryRun;
   } catch (error) {
     // The current object has this name. The API server checks the new one before it notices that.
     if (isAlreadyExists(error)) return;
     // A full quota may be freed when the former pod is deleted; a pod that is not created then is explained later.
-    if (error instanceof ApiError && (isOperatorDenied(error) || error.explanation.includes("exceeded quota"))) return;
+    if (error instanceof ApiError && !exceptQuota && error.explanation.includes("exceeded quota")) return;
+    if (error instanceof ApiError && isOperatorDenied(error)) return;
     throw error;
   }
 }

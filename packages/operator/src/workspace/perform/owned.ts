@@ -40,6 +40,8 @@ export interface Performer extends Writer {
   readonly preparations: Preparations;
   readonly githubApps?: GitHubAppTokens;
   readonly observeRoom: () => Room;
+  /** Whether a pod with this image could not start, because it has no shell. */
+  readonly hasNoShell: (image: string) => boolean;
   /** Reconciles another Workspace. */
   readonly enqueue: (key: Key) => void;
 }
@@ -76,7 +78,7 @@ export async function workspaceExists({ client }: Writer, { view, signal }: Work
 type UpdateStore = Pick<Performer, "client" | "updates">;
 
 /**
- * A store may be half a minute old, and not show the Update that runs in the pod: before the pod is deleted or replaced, the
+ * A store may be a minute old, and not show the Update that runs in the pod: before the pod is deleted or replaced, the
  * API server is queried (docs/adr/0010-confirm-irreversible-steps.md). The plan has taken the Updates in its view into account.
  */
 export async function isPodFree(store: UpdateStore, { view, signal }: WorkspaceContext): Promise<boolean> {

@@ -1,13 +1,14 @@
 /** From a spec, and the objects that it refers to, to what should exist: the objects and the request to the agent. Pure. */
-import type { NormalWorkspace, Program, Workspace } from "@pko/api";
+import { pulumiContainer, type NormalWorkspace, type Program, type Workspace } from "@pko/api";
 import type { PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { buildPrepareRequest, credentialSecrets, type Materials } from "../prepare/request.ts";
 import type { WorkspaceSettings } from "../settings.ts";
 import type { Inputs } from "../view.ts";
-import { buildObjects } from "./build-objects.ts";
+import { buildObjects, type BuiltObjects } from "./build-objects.ts";
 import { buildPodTemplate, type BuiltPod } from "./build-pod.ts";
 import { ephemeralBackend } from "./file-backend.ts";
+import { withHelperContainer } from "./helper-container.ts";
 import { exchangeOf, plainOidc } from "./oidc.ts";
 import {
   hashReferences,
@@ -37,6 +38,10 @@ export interface PodDraft extends Parts {
 interface ReadObjects {
   readonly readings: Readings;
   readonly program?: Program;
+  /** The `hash` of the objects that exist. */
+  readonly builtHash?: string;
+  /** Whether an image is known to have no shell. */
+  readonly hasNoShell?: (image: string) => boolean;
 }
 
 type ObjectName = Pick<Reading, "kind" | "name">;
@@ -58,8 +63,9 @@ const distinct = (objects: readonly ObjectName[]): ObjectName[] => [
 ];
 
 /** With the objects that the draft names, and the Program. */
-export function buildInputs(draft: PodDraft, { readings, program }: ReadObjects): Inputs {
-  const { workspace, normal, settings, references } = draft;
+export function buildInputs(draft: PodDraft, read: ReadObjects): Inputs {
+  const { normal, settings, references } = draft;
+  const { readings, program } = read;
   const { maxUnpackedBytes } = settings;
   const materials: Materials = {
     secrets: readings.filter(({ kind }) => kind === "Secret"),
@@ -76,16 +82,55 @@ export function buildInputs(draft: PodDraft, { readings, program }: ReadObjects)
   const pod = completePod(draft, readings);
   if (!pod.ok) return invalid(pod.problems);
   const { template } = pod;
-  const objects = buildObjects({ workspace, normal, template, referencesHash: hashReferences(references, readings) });
-  if (typeof objects === "string") return invalid([objects]);
+  const built = buildForm(draft, template, read);
+  if (typeof built === "string") return invalid([built]);
   const ephemeralState = template.spec && ephemeralBackend(template.spec, readings);
   return {
     ...common,
-    pod: { ok: true, template, objects },
+    pod: { ok: true, ...built },
     missing: missingReferences(references, readings),
     ...(ephemeralState !== undefined && { ephemeralState }),
   };
 }
+
+interface BuiltForm {
+  readonly template: PodTemplateSpec;
+  readonly objects: BuiltObjects;
+}
+
+/**
+ * With a helper container, unless there is a reason for an init container. What exists with an init container, and is up to
+ * date otherwise, is such a reason: its pod would be replaced only for this. A string is a problem.
+ */
+function buildForm(
+  draft: PodDraft,
+  template: PodTemplateSpec,
+  { readings, builtHash, hasNoShell = () => false }: ReadObjects,
+): (BuiltForm & { readonly withInitContainer?: BuiltForm }) | string {
+  const { workspace, normal, references } = draft;
+  const referencesHash = hashReferences(references, readings);
+  const image = imageOf(template);
+  const isWithoutShell = hasNoShell(image);
+  const build = (form: PodTemplateSpec) =>
+    buildObjects({
+      workspace,
+      normal,
+      template: form,
+      referencesHash,
+      ...(isWithoutShell && { imageWithoutShell: image }),
+    });
+  const objects = build(template);
+  if (typeof objects === "string") return objects;
+  const withInitContainer = { template, objects };
+  const faster = isWithoutShell || objects.hash === builtHash ? undefined : withHelperContainer(template, normal);
+  if (!faster) return withInitContainer;
+  const fasterObjects = build(faster);
+  if (typeof fasterObjects === "string") return fasterObjects;
+  return { template: faster, objects: fasterObjects, withInitContainer };
+}
+
+const imageOf = ({ spec }: PodTemplateSpec): string =>
+  spec?.containers.find(({ name }) => name === pulumiContainer)?.image ?? "";
 
 /** Only what the pod reads shows whether it has its own access token. */
 function completePod(draft: PodDraft, readings: Readings): BuiltPod {

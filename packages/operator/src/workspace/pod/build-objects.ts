@@ -7,7 +7,7 @@ import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { PodTemplateSpec, Secret, Service } from "kubernetes-types/core/v1";
 
 import { agentPort } from "../../agents/agents.ts";
-import { agentPortName, builtHashAnnotation, certificateNameOf } from "../names.ts";
+import { agentPortName, builtHashAnnotation, certificateNameOf, imageWithoutShellAnnotation } from "../names.ts";
 import { serviceFaults } from "./template-shape.ts";
 import { MergeError, serviceSchema, strategicMerge, type JsonMap } from "../../shared/objects/strategic-merge.ts";
 import { contentHash } from "../../shared/digest.ts";
@@ -27,6 +27,8 @@ interface Parts {
   readonly template: PodTemplateSpec;
   /** Of the Secrets and ConfigMaps that the pod reads: a change replaces the pod. */
   readonly referencesHash: string;
+  /** Recorded, so that it is not tried again. */
+  readonly imageWithoutShell?: string;
 }
 
 /** A string is a problem: the template of the Service cannot be merged. */
@@ -35,7 +37,12 @@ export function buildObjects(parts: Parts): BuiltObjects | string {
   if (typeof service === "string") return service;
   const statefulSet = buildStatefulSet(parts);
   const hash = contentHash([service, statefulSet]);
-  const metadata = { ...statefulSet.metadata, annotations: { [builtHashAnnotation]: hash } };
+  const { imageWithoutShell } = parts;
+  const annotations = {
+    [builtHashAnnotation]: hash,
+    ...(imageWithoutShell !== undefined && { [imageWithoutShellAnnotation]: imageWithoutShell }),
+  };
+  const metadata = { ...statefulSet.metadata, annotations };
   return { service, statefulSet: { ...statefulSet, metadata }, hash };
 }
 

@@ -1,5 +1,5 @@
 /** What a pod's status shows about the pod and its agent. Pure. */
-import { pulumiContainer } from "@pko/api";
+import { bootstrapContainer, pulumiContainer } from "@pko/api";
 import type { ApiObject } from "@pko/kube";
 import type { ContainerStatus, Pod } from "kubernetes-types/core/v1";
 
@@ -7,6 +7,7 @@ import type { AgentPod, Preparations } from "../../agents/agents.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { overduePod } from "../../shared/pods/lost-node.ts";
 import { explainPod, isUnschedulable } from "./explain-pod.ts";
+import { imageWithoutShell } from "./helper-container.ts";
 import type { PodFacts } from "../view.ts";
 
 export function podFacts(
@@ -17,6 +18,7 @@ export function podFacts(
   const { metadata } = pod;
   const agent = agentOf(pod, workspace);
   const overdue = overduePod(pod);
+  const withoutShell = imageWithoutShell(pod);
   return {
     agent,
     isUp: isRunning(pod) || (agent.isStarting === true && preparations.hasResponded(agent)),
@@ -26,6 +28,7 @@ export function podFacts(
     isUnschedulable: isUnschedulable(pod),
     revision: metadata.labels?.["controller-revision-hash"] ?? "",
     explanation: explainPod(pod),
+    ...(withoutShell !== undefined && { imageWithoutShell: withoutShell }),
   };
 }
 
@@ -39,13 +42,22 @@ function agentOf(pod: ApiObject<Pod>, workspace: AgentPod["workspace"]): AgentPo
   };
 }
 
-const containerOf = ({ status }: ApiObject<Pod>): ContainerStatus | undefined =>
-  status?.containerStatuses?.find(({ name }) => name === pulumiContainer);
+const statusOf = ({ status }: ApiObject<Pod>, container: string): ContainerStatus | undefined =>
+  status?.containerStatuses?.find(({ name }) => name === container);
+
+const containerOf = (pod: ApiObject<Pod>): ContainerStatus | undefined => statusOf(pod, pulumiContainer);
 
 /** Not the pod's readiness, which follows seconds after the agent listens. */
 function isRunning(pod: ApiObject<Pod>): boolean {
   const { phase, podIP } = pod.status ?? {};
-  return containerOf(pod)?.state?.running !== undefined && Boolean(podIP) && phase === "Running";
+  const isStarted = containerOf(pod)?.state?.running !== undefined && Boolean(podIP) && phase === "Running";
+  return isStarted && hasAgent(pod);
+}
+
+/** The container waits for its helper, which may fail. Once the agent listens, the helper does not matter. */
+function hasAgent(pod: ApiObject<Pod>): boolean {
+  const helper = statusOf(pod, bootstrapContainer);
+  return !helper || helper.state?.running !== undefined || containerOf(pod)?.ready === true;
 }
 
 /** The init containers are done. The kubelet usually reports a second late that the agent's container runs. */

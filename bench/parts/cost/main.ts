@@ -1,0 +1,186 @@
+/**
+ * What one creation, one change and one deletion of a Stack cost: requests of the operator by verb and resource, and CPU of
+ * the operator and the API server. `bun bench/parts/cost/main.ts [--idle=seconds]` prints a table, with `--json` the figures.
+ * It needs no cluster: a real API server, the StatefulSet controller, and agents as processes.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { isComplete, type Stack, type Update } from "@pko/api";
+import { programs, stacks, updates } from "@pko/operator";
+import {
+  faultProxy,
+  spawnChild,
+  testNamespace,
+  waitFor,
+  type ChildProcess,
+  type FaultProxy,
+  type TestNamespace,
+} from "@pko/testkit";
+
+import { CountingCli } from "../../../test/faults/counting-cli.ts";
+import { FakeKubelet } from "../../../test/faults/fake-kubelet.ts";
+import { setStage, type Stage } from "../../../test/faults/stage.ts";
+import { operatorAccount } from "../../../test/rights/account.ts";
+import { costTable, countRequests, type Cost } from "./table.ts";
+
+const idleSeconds = Number(/--idle=(\d+)/.exec(process.argv.join(" "))?.[1] ?? 0);
+
+/** Long enough for what follows a success: finalizers, events, the deletion of finished objects. */
+const settleMs = 2500;
+const timeoutMs = 60_000;
+
+class Bed {
+  readonly #stage: Stage;
+  readonly #place: TestNamespace;
+  readonly #proxy: FaultProxy;
+  readonly #operator: ChildProcess;
+  readonly #folder: string;
+
+  constructor(stage: Stage, place: TestNamespace, proxy: FaultProxy) {
+    this.#stage = stage;
+    this.#place = place;
+    this.#proxy = proxy;
+    this.#folder = join(stage.folder, place.name);
+    mkdirSync(join(this.#folder, "backend"), { recursive: true });
+    const kubeconfig = join(this.#folder, "kubeconfig");
+    writeFileSync(kubeconfig, proxy.kubeconfig);
+    const flags = {
+      kubeconfig,
+      namespace: place.name,
+      "watch-namespaces": place.name,
+      "agent-image": "agent:1",
+      "pod-name": "operator",
+      "probe-address": "127.0.0.1:0",
+      "metrics-address": "127.0.0.1:0",
+    };
+    const given = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+    const command = [process.execPath, stage.operator, ...given];
+    this.#operator = spawnChild({ command, logFile: join(this.#folder, "operator.log") });
+  }
+
+  kubelet(): FakeKubelet {
+    return new FakeKubelet({
+      client: this.#place.client,
+      namespace: this.#place.name,
+      folder: this.#folder,
+      agent: this.#stage.agent,
+      pulumi: new CountingCli(this.#folder).path,
+      arrive: () => undefined,
+      crash: () => Promise.resolve(),
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.#operator.stop("SIGKILL");
+    await this.#proxy.close();
+  }
+
+  /** From the action until its end, and what follows from it. */
+  async measure(title: string, act: () => Promise<void>): Promise<Cost> {
+    const before = { requests: this.#proxy.requests.length, ...(await this.#cpu()) };
+    await act();
+    await Bun.sleep(settleMs);
+    const after = await this.#cpu();
+    return {
+      title,
+      operatorMs: after.operatorMs - before.operatorMs,
+      apiServerMs: after.apiServerMs - before.apiServerMs,
+      requests: countRequests(this.#proxy.requests.slice(before.requests)),
+    };
+  }
+
+  async #cpu(): Promise<{ readonly operatorMs: number; readonly apiServerMs: number }> {
+    const metrics = await this.#stage.server.kubectl(["get", "--raw", "/metrics"]);
+    const seconds = /^process_cpu_seconds_total (\S+)$/m.exec(metrics)?.[1];
+    const stat = await Bun.file(`/proc/${this.#operator.pid}/stat`).text();
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return { operatorMs: (Number(fields[11]) + Number(fields[12])) * 10, apiServerMs: Number(seconds) * 1000 };
+  }
+
+  async program(name: string, text: string): Promise<void> {
+    const { apiVersion, kind } = programs;
+    const program = { resources: { kept: { type: "pulumi:index:Stash", properties: { input: text } } } };
+    const body = { apiVersion, kind, metadata: this.#ref(name), program: { ...program, outputs: { text } } };
+    await this.#place.client.apply(programs, body, { fieldManager: "bench" });
+  }
+
+  async stack(name: string): Promise<void> {
+    const { apiVersion, kind } = stacks;
+    const literal = (value: string) => ({ type: "Literal", literal: { value } });
+    const envRefs = {
+      PULUMI_BACKEND_URL: literal(`file://${join(this.#folder, "backend")}`),
+      PULUMI_CONFIG_PASSPHRASE: literal("passphrase"),
+    };
+    const spec = { stack: name, programRef: { name }, envRefs, destroyOnFinalize: true };
+    await this.#place.client.create(stacks, { apiVersion, kind, metadata: this.#ref(name), spec });
+  }
+
+  async deleted(name: string): Promise<void> {
+    await this.#place.client.delete(stacks, this.#ref(name));
+    await waitFor(async () => (await this.#place.client.find(stacks, this.#ref(name))) === undefined, { timeoutMs });
+  }
+
+  /** Until the Stack is ready with this output, and its Updates have no finalizer. */
+  async succeeded(name: string, text: string): Promise<void> {
+    const { client, name: namespace } = this.#place;
+    const isReady = ({ status }: Stack): boolean =>
+      status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") === true &&
+      status.outputs?.["text"] === text;
+    const isOver = (update: Update): boolean => isComplete(update) && !update.metadata.finalizers?.length;
+    await waitFor(
+      async () =>
+        isReady(await client.get(stacks, this.#ref(name))) &&
+        (await client.list(updates, { namespace })).items.every(isOver),
+      { timeoutMs, what: `${name} to succeed` },
+    );
+  }
+
+  #ref(name: string): { readonly name: string; readonly namespace: string } {
+    return { name, namespace: this.#place.name };
+  }
+}
+
+async function lifecycle(bed: Bed, name: string): Promise<Cost[]> {
+  await bed.program(name, "one");
+  await Bun.sleep(settleMs);
+  return [
+    await bed.measure("creation", async () => {
+      await bed.stack(name);
+      await bed.succeeded(name, "one");
+    }),
+    await bed.measure("change", async () => {
+      await bed.program(name, "two");
+      await bed.succeeded(name, "two");
+    }),
+    await bed.measure("deletion", () => bed.deleted(name)),
+  ];
+}
+
+async function main(): Promise<void> {
+  await using stage = await setStage();
+  const place = await testNamespace({ server: stage.server });
+  const account = await operatorAccount({
+    admin: stage.server.credentials,
+    home: place.name,
+    namespaces: [place.name],
+  });
+  const proxy = await faultProxy(account.credentials);
+  const bed = new Bed(stage, place, proxy);
+  await using _kubelet = bed.kubelet();
+  try {
+    // The first one also warms up the operator.
+    await lifecycle(bed, "first");
+    const idle = async (): Promise<void> => await Bun.sleep(idleSeconds * 1000);
+    const costs = await lifecycle(bed, "second");
+    if (idleSeconds > 0) costs.push(await bed.measure(`${idleSeconds} s idle`, idle));
+    console.log(process.argv.includes("--json") ? JSON.stringify(costs, undefined, 2) : costTable(costs));
+  } finally {
+    await bed.stop();
+    await account.remove();
+    await place.remove();
+  }
+}
+
+await main();
+process.exit(0);
