@@ -15,6 +15,7 @@ export { updateIndexers } from "./shared/updates.ts";
 export { readOutputs } from "./shared/outputs/stored-outputs.ts";
 export { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 export { stackController, type StackControllerOptions } from "./stack/controller.ts";
+export { slots, type SlotLimits, type Slots } from "./shared/channels/slots.ts";
 export { clearances, type Clearances } from "./shared/channels/clearances.ts";
 export * from "./workspace/index.ts";
 export { gitPoller, type GitFollow, type GitPoller, type GitPollResult } from "./sources/git-poller.ts";

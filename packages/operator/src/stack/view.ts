@@ -20,6 +20,7 @@ import type { KubeObject, Occupant, Occupied } from "@pko/kube";
 
 import type { PolicyState } from "../approvals/policy-probe.ts";
 import type { PolledObject } from "../inputs/reference-poller.ts";
+import type { SlotView } from "../shared/channels/slots.ts";
 import type { FollowedSource } from "../sources/follow.ts";
 import type { SourceView } from "../sources/source-view.ts";
 import type { Trigger } from "./history/trigger.ts";
@@ -59,6 +60,8 @@ export interface StackView extends LearnedFacts {
   readonly conflictSince?: number;
   /** Whether all Stacks of the operator are suspended. */
   readonly operatorSuspended: boolean;
+  /** Of the Workspace: whether an update may run in it. */
+  readonly slot: SlotView;
 }
 
 /** By `secret/NAME` or `configMap/NAME`; undefined for an object that does not exist or may not be read. */

@@ -5,6 +5,7 @@ import type { LostRun, ProjectInfo } from "@pko/rpc";
 import type { AgentPod, Run } from "../agents/agents.ts";
 import type { PolicyState } from "../approvals/policy-probe.ts";
 import type { ApprovalPolicy } from "../shared/approvals.ts";
+import type { SlotView } from "../shared/channels/slots.ts";
 import type { OverduePod } from "../shared/pods/lost-node.ts";
 import { updateFinalizer } from "./finalizer.ts";
 
@@ -99,6 +100,8 @@ export interface UpdateView {
   readonly workspace: WorkspaceFacts;
   /** The Workspace has read the Secrets and ConfigMaps of its pod since this Update was created. */
   readonly isCleared: boolean;
+  /** Of the Workspace: whether an operation may run in it. */
+  readonly slot: SlotView;
   readonly pod?: PodFacts;
   /** How long a pod may be overdue before its node counts as lost. */
   readonly lostNodeAfterMs: number;

@@ -32,6 +32,7 @@ import type { OperatorCa, Preparations, Runs } from "../agents/agents.ts";
 import type { ReferencePoller } from "../inputs/reference-poller.ts";
 import { workspaces } from "../kinds.ts";
 import type { Clearances } from "../shared/channels/clearances.ts";
+import { unlimitedSlots, type Slots } from "../shared/channels/slots.ts";
 import { workspaceKeyOf } from "../shared/updates.ts";
 import { workspaceOfPod } from "../shared/pods/workspace-pod.ts";
 import type { GitHubAppTokens } from "../sources/github-app.ts";
@@ -44,6 +45,7 @@ import { performWorkspace, quietSteps } from "./perform/index.ts";
 import type { Performer } from "./perform/owned.ts";
 import { clearedUpdates } from "./rules/clearance.ts";
 import { planWorkspace } from "./rules/index.ts";
+import { slotUse } from "./rules/slot.ts";
 import type { WorkspaceSettings } from "./settings.ts";
 import { workspaceStatus } from "./status.ts";
 import type { Step } from "./steps.ts";
@@ -66,6 +68,8 @@ interface WorkspaceControllerOptions {
   readonly preparations: Preparations;
   readonly runs: Pick<Runs, "find">;
   readonly githubApps?: GitHubAppTokens;
+  /** Unlimited if absent. */
+  readonly slots?: Slots;
   /** Receives the Updates that may start. */
   readonly clearances?: Pick<Clearances, "set" | "clear">;
   readonly events: EventRecorder;
@@ -90,7 +94,10 @@ export function workspaceController(options: WorkspaceControllerOptions): Contro
     ],
     reconcile: workspaceReconciler(options, (key) => self.enqueue(key)),
     // Another process may lead from now on: what was read in this term may be outdated in the next.
-    whileRunning: () => () => options.clearances?.clear(),
+    whileRunning: () => () => {
+      options.clearances?.clear();
+      options.slots?.clear();
+    },
     ...(concurrency !== undefined && { concurrency }),
     ...(log && { log }),
     ...(metrics && { metrics }),
@@ -133,6 +140,7 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
     updates: reflectors.updates.store,
     programs: reflectors.programs.store,
     observeRoom: () => observeRoom(world),
+    slots: world.slots,
     enqueue,
     ...(githubApps && { githubApps }),
   };
@@ -153,18 +161,22 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
     publish(key, { view, plan }) {
       if (references) followInputs(references, { key, view, memory, enqueue });
       clearances?.set(key, clearedUpdates(view, plan));
+      const use = slotUse(view, plan);
+      if (use === "givenUp") world.slots.giveUp(key);
+      if (use === "ended") world.slots.withdraw(key, "workspace");
     },
     cleanUp(key) {
       references?.forget(referenceUser(key));
       const { namespace = "", name } = parseKey(key);
       preparations.forget({ namespace, name });
       clearances?.set(key, []);
+      world.slots.withdraw(key, "workspace");
     },
   });
 }
 
 function worldOf(options: WorkspaceControllerOptions, memory: WorkspaceWorld["memory"]): WorkspaceWorld {
-  const { preparations, runs, settings } = options;
+  const { preparations, runs, settings, slots = unlimitedSlots } = options;
   const { workspaces, updates, statefulSets, pods } = options.reflectors;
   return {
     workspaces: workspaces.store,
@@ -173,6 +185,7 @@ function worldOf(options: WorkspaceControllerOptions, memory: WorkspaceWorld["me
     pods: pods.store,
     preparations,
     runs,
+    slots,
     settings,
     memory,
   };

@@ -13,6 +13,7 @@ import type { Pod, PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { agentPort, type AgentPod, type Preparation } from "../agents/agents.ts";
 import type { PolledObject } from "../inputs/reference-poller.ts";
+import type { SlotView } from "../shared/channels/slots.ts";
 import type { OverduePod } from "../shared/pods/lost-node.ts";
 import { findCondition } from "../shared/objects/conditions.ts";
 import type { BuiltObjects } from "./pod/build-objects.ts";
@@ -51,8 +52,8 @@ export interface StatefulSetFacts {
 
 export interface UpdateFacts {
   readonly name: string;
-  /** "onPod": it starts or runs in the current pod. */
-  readonly phase: "waiting" | "onPod" | "ended";
+  /** "queued": it has no slot, so it needs no pod. "onPod": it starts or runs in the current pod. */
+  readonly phase: "queued" | "waiting" | "onPod" | "ended";
   /** It is on the pod, but the agent cannot start it, because nothing is prepared there, or no longer. */
   readonly isUnprepared?: true;
   readonly endedAt?: number;
@@ -148,6 +149,8 @@ export interface WorkspaceView extends StepFacts {
   /** How long a pod may be overdue before its node counts as lost. */
   readonly lostNodeAfterMs: number;
   readonly unschedulable: readonly UnschedulablePod[];
+  /** Whether an update may run in it, or it may be prepared for one. */
+  readonly slot: SlotView;
   readonly retry?: Retry;
   /** The StatefulSet as this process last wrote it; unknown after a restart. */
   readonly written?: WrittenStatefulSet;
@@ -177,7 +180,8 @@ export function isFailed(workspace: Workspace): boolean {
   return ready?.status === "False" && failures.has(ready.reason) && isObserved(workspace);
 }
 
-export const hasWork = (updates: readonly UpdateFacts[]): boolean => updates.some(({ phase }) => phase !== "ended");
+export const hasWork = (updates: readonly UpdateFacts[]): boolean =>
+  updates.some(({ phase }) => phase === "waiting" || phase === "onPod");
 
 export const runningUpdate = ({ updates }: Pick<WorkspaceView, "updates">): UpdateFacts | undefined =>
   updates.find(({ phase }) => phase === "onPod");

@@ -24,6 +24,7 @@ import { stacks as stackResource, updates as updateResource, workspaces as works
 import type { PolicyProbe } from "../../approvals/policy-probe.ts";
 import { approvalPlanIndex } from "../../shared/approvals.ts";
 import { findCondition } from "../../shared/objects/conditions.ts";
+import type { Slots } from "../../shared/channels/slots.ts";
 import type { Suspension } from "../../shared/channels/suspension.ts";
 import { updateFacts } from "../history/update-facts.ts";
 import { updateOwnerIndex, updateStackIndex } from "../indexes.ts";
@@ -46,6 +47,8 @@ export interface StackWorld extends SourceWorld {
   readonly approvalPolicy: Pick<PolicyProbe, "state">;
   readonly minResyncSeconds?: number;
   readonly suspension: Suspension;
+  /** By Workspace, which has the name of its Stack. */
+  readonly slots: Slots;
 }
 
 /** Since when another owner's object has blocked the Stack. */
@@ -73,6 +76,7 @@ export async function observeStack(
     approvalPolicy: world.approvalPolicy.state(stack.metadata.namespace ?? ""),
     outputs: await observeOutputs({ stack, updates }, readers),
     operatorSuspended,
+    slot: world.slots.state(key),
     ...(await observeSpec(world, { key, stack, operatorSuspended }, readers)),
     readObjects: readers.objects,
     ...(conflictSince !== undefined && { conflictSince }),

@@ -4,6 +4,9 @@ import { stepDone, stepStale, type Client, type PerformContext, type Performed }
 
 import type { Runs } from "../../agents/agents.ts";
 import { updates } from "../../kinds.ts";
+import { starting, type Slots } from "../../shared/channels/slots.ts";
+import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import { workspaceKeyOf } from "../../shared/updates.ts";
 import { isApprovalConfirmed, isPodDeletionConfirmed, isReadyConfirmed, isUnknownStackConfirmed } from "./confirm.ts";
 import { createSecret, type CreatedSecret } from "./create-secret.ts";
 import { storeRecord } from "./store-record.ts";
@@ -17,6 +20,7 @@ export interface UpdateTools {
   /** Must be fenced: it writes nothing unless this process leads. */
   readonly client: Client;
   readonly runs: Runs;
+  readonly slots: Pick<Slots, "claim">;
 }
 
 interface Performer extends UpdateTools, PerformContext<UpdateView> {}
@@ -28,6 +32,8 @@ export async function performUpdate(
 ): Promise<Performed<UpdateView>> {
   const performer = { ...tools, ...context };
   switch (step.kind) {
+    case "claimSlot":
+      return claimSlot(performer, step);
     case "confirmReady":
     case "confirmPodDeleted":
     case "confirmStackUnknown":
@@ -54,6 +60,14 @@ export async function performUpdate(
     case "deleteExpired":
       return await deleteExpired(performer);
   }
+}
+
+/** An Update that is about to start keeps the slot even if nobody else needs it. */
+function claimSlot({ slots, view }: Performer, { starts }: Extract<Step, { kind: "claimSlot" }>): Performed<UpdateView> {
+  const { update } = view;
+  const since = parseTimestamp(update.metadata.creationTimestamp);
+  const slot = slots.claim(workspaceKeyOf(update), starts ? starting(update) : "update", since);
+  return starts && slot.kind === "held" ? stepDone : { kind: "replan", facts: { slot } };
 }
 
 const confirmations = {

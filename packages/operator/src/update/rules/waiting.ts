@@ -22,10 +22,25 @@ export function workspaceUnavailable({ workspace, update }: UpdateView): UpdateP
     case "notReady":
       return wait(messages.workspaceNotReady(name, workspace.message));
     case "idle":
-      return wait(messages.workspaceIdle(name));
     case "ready":
       return undefined;
   }
+}
+
+/** It could run, or its Workspace could be woken for it. */
+export function slotMissing({ slot }: UpdateView): UpdatePlan | undefined {
+  switch (slot.kind) {
+    case "held":
+      return undefined;
+    case "none":
+      return { steps: [{ kind: "claimSlot", starts: false }], outcome: { kind: "unchanged" } };
+    case "waiting":
+      return { ...wait(messages.waitingForSlot(slot), "WaitingForSlot"), requeueAt: slot.refreshAt };
+  }
+}
+
+export function workspaceIdle({ workspace, update }: UpdateView): UpdatePlan | undefined {
+  return workspace.state === "idle" ? wait(messages.workspaceIdle(update.spec?.workspaceName ?? "")) : undefined;
 }
 
 /** A workspace has one run at a time, and the Updates that wait for it start in the order of their creation. */

@@ -38,6 +38,7 @@ export function viewOf(...traits: readonly ViewTrait[]): UpdateView {
     siblings: [],
     lostNodeAfterMs: 300_000,
     isCleared: true,
+    slot: { kind: "held", forMs: 0 },
     lostRuns: [],
     approval: { approvals: [] },
     approvalPolicy: { kind: "inForce" },

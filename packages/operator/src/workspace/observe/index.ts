@@ -5,6 +5,7 @@ import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Preparations, Runs } from "../../agents/agents.ts";
+import type { Slots } from "../../shared/channels/slots.ts";
 import { defaultLostNodeMs } from "../../shared/pods/lost-node.ts";
 import { retryOf, type WorkspaceMemory } from "../memory.ts";
 import { findPod, observePod, observeStatefulSet } from "./pod.ts";
@@ -23,6 +24,7 @@ export interface WorkspaceWorld {
   readonly pods: Store<ApiObject<Pod>>;
   readonly preparations: Pick<Preparations, "hasResponded">;
   readonly runs: Pick<Runs, "find">;
+  readonly slots: Slots;
   /** Of all Workspaces. */
   readonly memory: ReadonlyMap<Key, WorkspaceMemory>;
 }
@@ -50,6 +52,7 @@ export function observeWorkspace(
     idleTimeoutMs: (spec.ok ? spec.value.idleTimeoutMs : undefined) ?? world.settings.idleTimeoutMs,
     lostNodeAfterMs: world.settings.lostNodeAfterMs ?? defaultLostNodeMs,
     unschedulable: observeUnschedulable(world),
+    slot: world.slots.state(key),
     ...(retry && { retry }),
     ...(written && { written }),
     ...(conflictSince !== undefined && { conflictSince }),

@@ -33,6 +33,7 @@ import { nameTaken } from "./ownership.ts";
 import { outdatedPodStuck, podMissing, podNotUp, podOutdated, podStarting } from "./pod.ts";
 import { prepare } from "./preparation.ts";
 import { updateRunning, updateUnprepared } from "./running.ts";
+import { slotMissing } from "./slot.ts";
 import {
   deleted,
   referencesMissing,
@@ -61,6 +62,7 @@ const rules: readonly WorkspaceRule[] = [
   sourceUnavailable, //      the request to the agent lacks a Program, a Secret or a token
   referencesMissing, //      the pod reads a Secret or ConfigMap that does not exist
   aboutToReplacePod, //      the pod must be replaced, and an Update waits: report it first
+  slotMissing, //            there is no pod, and as many updates as allowed are running: wait, before anything is created
   namesUnchecked, //         the objects must be applied: check that no other owner has their names
   certificateMissing, //     there is no pod yet, and its certificate is not valid: issue it
   objectsDiffer, //          the StatefulSet and the Service are not as they should be: apply them

@@ -35,6 +35,7 @@ export function view(...traits: readonly Trait[]): WorkspaceView {
     spec: normalizeWorkspace({ metadata: { name: "web", namespace: "team" }, spec: plainSpec }),
     updates: [],
     unschedulable: [],
+    slot: { kind: "held", forMs: 0 },
     idleTimeoutMs: settings.idleTimeoutMs,
     lostNodeAfterMs: 300_000,
     certificate: "current",
