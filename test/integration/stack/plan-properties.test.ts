@@ -281,6 +281,7 @@ class World {
       case "recordPlan":
       case "writeOutputs":
       case "checkInputs":
+      case "claimSlot":
       case "requestPrerequisites":
         break;
     }

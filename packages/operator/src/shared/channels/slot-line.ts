@@ -1,6 +1,7 @@
 /**
- * The workspaces that wait for a slot. The namespace that holds the fewest slots is next; namespaces that hold equally many
- * take turns, and within a namespace, who has waited longest is first. A namespace at its own limit does not block others.
+ * The workspaces that wait for a slot. The namespace that holds the fewest slots is next; of those that hold equally many, the
+ * one that was not given a slot for longest. Within a namespace, who has waited longest is first. A namespace at its own limit
+ * does not block others.
  */
 import { parseKey, type Key } from "@pko/kube";
 
@@ -24,8 +25,11 @@ interface Waiting {
 
 export class SlotLine {
   readonly #shares: Shares;
-  /** In the order of their turns. None is empty. */
+  /** By namespace. None is empty. */
   readonly #lines = new Map<string, Waiting[]>();
+  /** When each namespace was last given a slot: a serial number. It stays while the namespace does not wait. */
+  readonly #served = new Map<string, number>();
+  #serial = 0;
   readonly #since = new Map<Key, number>();
 
   constructor(shares: Shares) {
@@ -56,9 +60,12 @@ export class SlotLine {
   remove(key: Key): void {
     if (!this.#since.delete(key)) return;
     const namespace = namespaceOf(key);
-    const rest = (this.#lines.get(namespace) ?? []).filter((waiting) => waiting.key !== key);
-    if (rest.length > 0) this.#lines.set(namespace, rest);
-    else this.#lines.delete(namespace);
+    const line = this.#lines.get(namespace) ?? [];
+    line.splice(
+      line.findIndex((waiting) => waiting.key === key),
+      1,
+    );
+    if (line.length === 0) this.#lines.delete(namespace);
   }
 
   clear(): void {
@@ -68,19 +75,26 @@ export class SlotLine {
 
   /** Removes and returns the workspace that is next; undefined if none waits whose namespace may have another slot. */
   take(): Key | undefined {
-    let [next, fewest] = ["", Infinity];
-    for (const namespace of this.#lines.keys()) {
-      const held = this.#shares.held(namespace);
-      if (held < fewest && held < this.#shares.limit(namespace)) [next, fewest] = [namespace, held];
-    }
-    const line = this.#lines.get(next);
-    const first = line?.shift();
-    if (!line || !first) return undefined;
-    this.#since.delete(first.key);
-    // The last in the order of turns.
-    this.#lines.delete(next);
-    if (line.length > 0) this.#lines.set(next, line);
+    const [first] = this.#lines.get(this.#next() ?? "") ?? [];
+    if (!first) return undefined;
+    this.#served.set(namespaceOf(first.key), ++this.#serial);
+    this.remove(first.key);
     return first.key;
+  }
+
+  #next(): string | undefined {
+    let next: string | undefined;
+    for (const namespace of this.#lines.keys()) {
+      const { held, limit } = this.#shares;
+      if (held(namespace) >= limit(namespace)) continue;
+      const fewer = next === undefined ? -1 : held(namespace) - held(next);
+      if (fewer < 0 || (fewer === 0 && this.#servedAt(namespace) < this.#servedAt(next ?? ""))) next = namespace;
+    }
+    return next;
+  }
+
+  #servedAt(namespace: string): number {
+    return this.#served.get(namespace) ?? 0;
   }
 
   /** The place among all, if no slot were returned and nobody joined. */
@@ -89,12 +103,22 @@ export class SlotLine {
     const ahead = this.#aheadInNamespace(key);
     const level = this.#shares.held(own) + ahead;
     let position = ahead + 1;
-    let isTurnOver = true;
+    let isEarlier = true;
     for (const [namespace, { length }] of this.#lines) {
-      if (namespace === own) isTurnOver = false;
-      else position += this.#served(namespace, { length, level: isTurnOver ? level + 1 : level });
+      if (namespace === own) isEarlier = false;
+      else {
+        const isFirst = this.#isFirst(namespace, { own, isEarlier });
+        position += this.#servedBelow(namespace, { length, level: isFirst ? level + 1 : level });
+      }
     }
     return { position, total: this.size };
+  }
+
+  /** Whether it comes before the other one when both hold equally many: then it was given a slot less recently. */
+  #isFirst(namespace: string, { own, isEarlier }: { readonly own: string; readonly isEarlier: boolean }): boolean {
+    const held = this.#shares.held(namespace) - this.#shares.held(own);
+    const servedAt = this.#servedAt(namespace) - this.#servedAt(own);
+    return held > 0 || (held === 0 && (servedAt < 0 || (servedAt === 0 && isEarlier)));
   }
 
   /** The place in its namespace, which is at its limit. */
@@ -103,7 +127,7 @@ export class SlotLine {
   }
 
   /** How many of a namespace get a slot before it holds `level` of them. */
-  #served(namespace: string, { length, level }: { readonly length: number; readonly level: number }): number {
+  #servedBelow(namespace: string, { length, level }: { readonly length: number; readonly level: number }): number {
     const held = this.#shares.held(namespace);
     const free = this.#shares.limit(namespace) - held;
     return Math.max(0, Math.min(length, free, level - held));

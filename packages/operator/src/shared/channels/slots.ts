@@ -53,7 +53,7 @@ export interface SlotLimits {
 
 interface SlotOptions {
   readonly limits: SlotLimits;
-  readonly updates: Store<Update>;
+  readonly updates: Pick<Store<Update>, "list" | "subscribe">;
   /** Called for a workspace that has been given a slot for which it waited. */
   readonly wake: (workspace: Key) => void;
   readonly metrics?: Registry;

@@ -63,7 +63,10 @@ export async function performUpdate(
 }
 
 /** An Update that is about to start keeps the slot even if nobody else needs it. */
-function claimSlot({ slots, view }: Performer, { starts }: Extract<Step, { kind: "claimSlot" }>): Performed<UpdateView> {
+function claimSlot(
+  { slots, view }: Performer,
+  { starts }: Extract<Step, { kind: "claimSlot" }>,
+): Performed<UpdateView> {
   const { update } = view;
   const since = parseTimestamp(update.metadata.creationTimestamp);
   const slot = slots.claim(workspaceKeyOf(update), starts ? starting(update) : "update", since);

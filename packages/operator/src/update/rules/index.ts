@@ -25,14 +25,7 @@ import { planNotRead, running, runNotFollowed } from "./running.ts";
 import { specInvalid, stackUnknown } from "./spec.ts";
 import { finalizerMissing, start } from "./start.ts";
 import { notStopped } from "./timeout.ts";
-import {
-  inputsNotRead,
-  notFirst,
-  podNotReady,
-  slotMissing,
-  workspaceIdle,
-  workspaceUnavailable,
-} from "./waiting.ts";
+import { inputsNotRead, notFirst, podNotReady, slotMissing, workspaceIdle, workspaceUnavailable } from "./waiting.ts";
 
 const rules: readonly Rule<UpdateView, UpdatePlan>[] = [
   completeWithFinalizer, // complete: remove the finalizer

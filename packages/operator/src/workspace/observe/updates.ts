@@ -57,7 +57,9 @@ export async function unfinishedNow(reader: UpdateReader, workspace: Workspace):
 function factsOf(updates: readonly Update[], place: Place): UpdateFacts[] {
   return updates.flatMap((update) => {
     const facts = updateFacts(update, place);
-    return (facts.phase === "waiting" || facts.phase === "queued") && !hasStackOf(place.workspace, update) ? [] : [facts];
+    return (facts.phase === "waiting" || facts.phase === "queued") && !hasStackOf(place.workspace, update)
+      ? []
+      : [facts];
   });
 }
 
