@@ -49,7 +49,7 @@ import { performStack } from "./perform/index.ts";
 import { removeOrphanFinalizers } from "./perform/finalizers.ts";
 import type { Step } from "./steps.ts";
 import { planStack } from "./rules/index.ts";
-import { rememberedConflict } from "./rules/ownership.ts";
+import { rememberedObstacle } from "./rules/recheck.ts";
 import { needsSlot } from "./rules/slot.ts";
 import { dependenciesOf } from "./stack-dependencies.ts";
 import { stackStatus } from "./status.ts";
@@ -201,7 +201,7 @@ function stackReconciler(world: StackWorld, channels: Channels): Reconcile {
     perform: (step, context) => performStack({ client, updates, slots }, step, context),
     status: stackStatus,
     eventsOf: stackEventsFor,
-    remember: (view, { outcome }) => rememberedConflict(view, outcome),
+    remember: (view, { outcome }) => rememberedObstacle(view, outcome),
     publish(key, { view, plan }) {
       const { stack, configObjects } = view;
       const { name = "", namespace = "" } = stack.metadata;

@@ -6,6 +6,7 @@ import type { AgentPod, Run } from "../agents/agents.ts";
 import type { PolicyState } from "../approvals/policy-probe.ts";
 import type { ApprovalPolicy } from "../shared/approvals.ts";
 import type { SlotView } from "../shared/channels/slots.ts";
+import { parseTimestamp } from "../shared/parse-timestamp.ts";
 import type { OverduePod } from "../shared/pods/lost-node.ts";
 import { updateFinalizer } from "./finalizer.ts";
 
@@ -140,6 +141,12 @@ export function hasStarted({ update }: UpdateView): boolean {
 
 export function hasFinalizer({ update }: UpdateView): boolean {
   return update.metadata.finalizers?.includes(updateFinalizer) ?? false;
+}
+
+/** For pauses: how long it has existed. */
+export function sinceCreation({ update, now }: UpdateView): { readonly sinceMs: number; readonly id: string } {
+  const { creationTimestamp, uid = "" } = update.metadata;
+  return { sinceMs: now - (parseTimestamp(creationTimestamp) ?? now), id: uid };
 }
 
 /** The run of an Update has the Update's uid, so it can be started only once. */

@@ -38,8 +38,8 @@ import { workspaceOfPod } from "../shared/pods/workspace-pod.ts";
 import type { GitHubAppTokens } from "../sources/github-app.ts";
 import { workspaceEvents } from "./events.ts";
 import { remember, retryImmediately, type WorkspaceMemory } from "./memory.ts";
-import { observeWorkspace, type WorkspaceWorld } from "./observe/index.ts";
-import { observeRoom } from "./observe/room.ts";
+import { observeWorkspace, type WorkspaceStores, type WorkspaceWorld } from "./observe/index.ts";
+import { preemptionReader } from "./observe/room.ts";
 import type { Outcome } from "./outcome.ts";
 import { performWorkspace, quietSteps } from "./perform/index.ts";
 import type { Performer } from "./perform/owned.ts";
@@ -139,7 +139,6 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
     settings,
     updates: reflectors.updates.store,
     programs: reflectors.programs.store,
-    observeRoom: () => observeRoom(world),
     slots: world.slots,
     enqueue,
     ...(githubApps && { githubApps }),
@@ -178,7 +177,7 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
 function worldOf(options: WorkspaceControllerOptions, memory: WorkspaceWorld["memory"]): WorkspaceWorld {
   const { preparations, runs, settings, slots = unlimitedSlots } = options;
   const { workspaces, updates, statefulSets, pods } = options.reflectors;
-  return {
+  const stores: WorkspaceStores = {
     workspaces: workspaces.store,
     updates: updates.store,
     statefulSets: statefulSets.store,
@@ -189,6 +188,7 @@ function worldOf(options: WorkspaceControllerOptions, memory: WorkspaceWorld["me
     settings,
     memory,
   };
+  return { ...stores, preemptions: preemptionReader(stores) };
 }
 
 interface Follower {

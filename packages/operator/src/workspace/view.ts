@@ -7,7 +7,7 @@ import {
   type Workspace,
   type WorkspaceReason,
 } from "@pko/api";
-import type { ApiObject, Occupied } from "@pko/kube";
+import type { ApiObject, Key, Occupied } from "@pko/kube";
 import type { CertificateState } from "@pko/rpc/pki";
 import type { Pod, PodTemplateSpec } from "kubernetes-types/core/v1";
 
@@ -59,17 +59,11 @@ export interface UpdateFacts {
   readonly endedAt?: number;
 }
 
-/** A pod of any Workspace that no node can take. */
-export interface UnschedulablePod {
-  /** Of the scheduler. */
-  readonly message: string;
-  readonly createdAt: number;
-}
-
-/** Which pods make room for others, and which Workspaces could. */
-export interface Room {
-  readonly terminatingPods: number;
-  readonly candidates: readonly Candidate[];
+/** Which Workspaces are scaled to zero early, because no node can take the pods of others. */
+export interface Preemptions {
+  readonly victims: ReadonlySet<Key>;
+  /** From the Workspace whose pod is unschedulable. */
+  readonly victimOf: ReadonlyMap<Key, Key>;
 }
 
 /** A Workspace that has a pod. */
@@ -126,7 +120,6 @@ interface StepFacts {
   readonly inputs?: Inputs;
   /** "rejected": a new one could not be written. */
   readonly certificate?: CertificateState | "rejected";
-  readonly room?: Room;
   readonly preparation?: Preparation;
   /** The preparation was repeated in this pass. */
   readonly isRetried?: true;
@@ -148,7 +141,7 @@ export interface WorkspaceView extends StepFacts {
   readonly idleTimeoutMs: number;
   /** How long a pod may be overdue before its node counts as lost. */
   readonly lostNodeAfterMs: number;
-  readonly unschedulable: readonly UnschedulablePod[];
+  readonly preemptions: Preemptions;
   /** Whether an update may run in it, or it may be prepared for one. */
   readonly slot: SlotView;
   readonly retry?: Retry;

@@ -35,7 +35,14 @@ import { observeOutputs } from "./outputs.ts";
 import { observeCycle, observePrerequisites, observeStackOutputs } from "./prerequisites.ts";
 import { readersIn, type Readers } from "./readers.ts";
 import { observeSource, type SourceWorld } from "./source.ts";
-import { suspendedBy, validSpec, type StackView, type UpdateFacts, type WorkspaceFacts } from "../view.ts";
+import {
+  suspendedBy,
+  validSpec,
+  type Obstacle,
+  type StackView,
+  type UpdateFacts,
+  type WorkspaceFacts,
+} from "../view.ts";
 
 export interface StackWorld extends SourceWorld {
   readonly client: Client;
@@ -51,14 +58,14 @@ export interface StackWorld extends SourceWorld {
   readonly slots: Slots;
 }
 
-/** Since when another owner's object has blocked the Stack. */
-export type StackMemory = number;
+/** Why the Stack is stalled, and since when. */
+export type StackMemory = Obstacle;
 
 /** Undefined for a Stack that does not exist. */
 export async function observeStack(
   world: StackWorld,
   key: Key,
-  { now, memory: conflictSince, signal }: Moment<StackMemory>,
+  { now, memory: obstacle, signal }: Moment<StackMemory>,
 ): Promise<StackView | undefined> {
   const stack = world.stacks.get(key);
   if (!stack) return undefined;
@@ -79,7 +86,7 @@ export async function observeStack(
     slot: world.slots.state(key),
     ...(await observeSpec(world, { key, stack, operatorSuspended }, readers)),
     readObjects: readers.objects,
-    ...(conflictSince !== undefined && { conflictSince }),
+    ...(obstacle && { obstacle }),
   };
 }
 

@@ -153,7 +153,8 @@ export function stackOf(setting: Setting): Stack {
     metadata: {
       name: "web",
       namespace: "default",
-      uid: "uid-of-web",
+      // Its jitter is zero.
+      uid: "uid-of-web-3833",
       resourceVersion: "7",
       generation,
       creationTimestamp: ago(7200),

@@ -35,7 +35,7 @@ const read: RecordResult = {
 const finishedWith = (record: RecordResult, part: Partial<RunResult> = {}): ViewTrait =>
   run({ state: "finished", result: resultOf(part), outputs: [], record });
 
-const decision = (part: Partial<Approval["spec"]> = {}, usedBy = "update-uid"): ViewTrait => {
+const decision = (part: Partial<Approval["spec"]> = {}, usedBy = "update-uid-1206"): ViewTrait => {
   const approval: Approval = {
     apiVersion: approvals.apiVersion,
     kind: approvals.kind,
@@ -59,7 +59,7 @@ test("a record has the name and labels of its Update, which owns it", () => {
     name: "web-1",
     namespace: "default",
     labels,
-    ownerReferences: [{ kind: "Update", name: "web-1", uid: "update-uid", controller: true, blockOwnerDeletion: true }],
+    ownerReferences: [{ kind: "Update", name: "web-1", uid: "update-uid-1206", controller: true, blockOwnerDeletion: true }],
   });
 });
 
@@ -85,7 +85,7 @@ const cases: readonly Case[] = [
     [run(finished())],
     {
       updateName: "web-1",
-      updateUid: "update-uid",
+      updateUid: "update-uid-1206",
       pulumiStack: "dev",
       workspaceName: "web",
       type: "up",

@@ -116,7 +116,7 @@ table("an Update that has not started", [
   [
     "waits, without reporting it, until its Workspace has read its Secrets again",
     [workspaceReady, (view) => ({ ...view, isCleared: false })],
-    { ...writesNothing, requeueAt: noon + 5_000 },
+    { ...writesNothing, requeueAt: noon + 15_000 },
   ],
   [
     "waits while the pod is terminating",

@@ -21,7 +21,8 @@ const fresh: Update = {
   metadata: {
     name: "web-1",
     namespace: "default",
-    uid: "update-uid",
+    // Its jitter is zero.
+    uid: "update-uid-1206",
     resourceVersion: "7",
     generation: 1,
     creationTimestamp: at(-60_000),

@@ -14,7 +14,6 @@ import { restoreStatefulSet, retryPodCreation, scaleToZero } from "./statefulset
 export const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
   "readInputs",
   "assessCertificate",
-  "readRoom",
   "claimSlot",
   "checkNames",
   "dryRunPod",
@@ -34,8 +33,6 @@ export async function performWorkspace(
       return await readInputs(performer, step, context);
     case "assessCertificate":
       return await assessCertificate(performer, context);
-    case "readRoom":
-      return { kind: "replan", facts: { room: performer.observeRoom() } };
     case "claimSlot":
       return {
         kind: "replan",

@@ -26,7 +26,7 @@ import type { Slots } from "../../shared/channels/slots.ts";
 import type { GitHubAppTokens } from "../../sources/github-app.ts";
 import { unfinishedNow } from "../observe/updates.ts";
 import type { WorkspaceSettings } from "../settings.ts";
-import type { Room, WorkspaceView } from "../view.ts";
+import type { WorkspaceView } from "../view.ts";
 
 export interface Writer {
   /** Must be fenced: it writes nothing unless this process leads. */
@@ -40,7 +40,6 @@ export interface Performer extends Writer {
   readonly ca: Pick<OperatorCa, "assess" | "workspaceCertificate">;
   readonly preparations: Preparations;
   readonly githubApps?: GitHubAppTokens;
-  readonly observeRoom: () => Room;
   readonly slots: Pick<Slots, "claim">;
   /** Reconciles another Workspace. */
   readonly enqueue: (key: Key) => void;

@@ -26,7 +26,7 @@ import type { WorkspacePlan } from "../steps.ts";
 import type { WorkspaceView } from "../view.ts";
 import { planOf, type WorkspaceRule } from "./decision.ts";
 import { backedOff, idle, idleTimeoutReached } from "./idle.ts";
-import { certificateMissing, inputsUnread, namesUnchecked, podCertificateInvalid, roomUnread } from "./inputs.ts";
+import { certificateMissing, inputsUnread, namesUnchecked, podCertificateInvalid } from "./inputs.ts";
 import { nodeLost, terminatingTooLong } from "./node.ts";
 import { aboutToReplacePod, objectsDiffer, statefulSetChanged, statefulSetNotObserved } from "./objects.ts";
 import { nameTaken } from "./ownership.ts";
@@ -55,7 +55,6 @@ const rules: readonly WorkspaceRule[] = [
   idle, //                   ready and scaled to zero
   backedOff, //              the preparation failed: scaled to zero until the next attempt
   inputsUnread, //           read the Secrets, ConfigMaps and the Program from which the objects and the request are built
-  roomUnread, //             pods lack room on their nodes: read which workspaces could make some
   updateUnprepared, //       the agent cannot start the Update in the pod: only prepare it
   idleTimeoutReached, //     nothing has needed the pod for the idle timeout: scale to zero
   templateInvalid, //        the pod or the Service cannot be built from the templates

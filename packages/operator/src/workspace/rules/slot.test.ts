@@ -10,6 +10,7 @@ import {
   podDown,
   ready,
   set,
+  specified,
   update,
   view,
   withoutAddress,
@@ -82,7 +83,7 @@ describe("the slot of a Workspace", () => {
     ],
     ["is then given up, so that others can run", [notReady(), set(), unschedulable, heldFor(300)], "givenUp"],
     ["is kept while it is prepared, however long that takes", [notReady(), set(), pod(), heldFor(9000)], "kept"],
-    ["is given up if its spec is invalid", [given({ spec: { ok: false, problems: [] } })], "givenUp"],
+    ["is given up if its spec is invalid", [specified({ stacks: [{ name: "" }] })], "givenUp"],
     ["is no longer needed when it is idle", asleep, "ended"],
   ])("%s", (_, traits, use) => {
     const observed = view(...traits);
