@@ -11,7 +11,7 @@ export { runs } from "./agents/runs.ts";
 export { updateController, type UpdateController } from "./update/controller.ts";
 export { updateFinalizer } from "./update/finalizer.ts";
 export { approvalIndexers } from "./shared/approvals.ts";
-export { updateIndexers } from "./shared/updates.ts";
+export { updateIndexers, workspaceIndex } from "./shared/updates.ts";
 export { readOutputs } from "./shared/outputs/stored-outputs.ts";
 export { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 export { stackController, type StackControllerOptions } from "./stack/controller.ts";
