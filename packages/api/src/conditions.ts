@@ -21,6 +21,7 @@ export const stackConditions = {
     AwaitingApproval: "The changes must be approved; the message shows them and how to approve them.",
     Suspended: "The Stack or the whole operator is suspended, so nothing starts.",
     OutsideUpdateWindow: "An update is due and waits for the next update window.",
+    WaitingForSlot: "An update is due, but as many updates as allowed are running; the message shows its position.",
     WaitingForDependents: "The stack is being deleted and waits until Stacks that depend on it are destroyed.",
   },
   Stalled: {
@@ -54,6 +55,7 @@ export const stackConditions = {
 const workspaceReasons = {
   Deleting: "The workspace is being deleted.",
   RollingUpdate: "The pod is being replaced.",
+  WaitingForSlot: "As many updates as allowed are running; the message shows the position in the queue.",
   WaitingForReplicas: "The pod is not ready yet.",
   ConnectionFailed: "The agent in the pod does not respond.",
   IncompatibleConfiguration: "The Pulumi CLI is too old for the configuration.",
@@ -83,6 +85,7 @@ const updateReasons = {
   TimedOut: "The operation exceeded its timeout and was stopped.",
   WorkspaceNotFound: "No Workspace with the given name exists.",
   WorkspaceNotReady: "The Workspace is not ready yet.",
+  WaitingForSlot: "As many updates as allowed are running; the message shows the position in the queue.",
   TransientFailure: "The workspace could not be reached; the operator will retry.",
   Failed: "The operation did not succeed.",
   Unknown: "The result of the operation is unknown.",

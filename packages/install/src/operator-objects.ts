@@ -115,6 +115,11 @@ const container = {
     { name: "OPERATOR_RETRY_PERIOD", value: leaderElection.retryPeriod },
     { name: "OPERATOR_KUBE_API_TIMEOUT", value: kubeAPI.timeout },
     { name: "OPERATOR_REFERENCE_CHECK_INTERVAL", value: controller.referenceCheckInterval },
+    { name: "OPERATOR_MAX_CONCURRENT_UPDATES", value: String(controller.maxConcurrentUpdates) },
+    {
+      name: "OPERATOR_MAX_CONCURRENT_UPDATES_PER_NAMESPACE",
+      value: String(controller.maxConcurrentUpdatesPerNamespace),
+    },
     { name: "OPERATOR_IDLE_TIMEOUT_SECONDS", value: String(workspace.idleTimeoutSeconds) },
     { name: "OPERATOR_LOST_NODE_AFTER", value: workspace.lostNodeAfter },
     { name: "OPERATOR_RECORDS_MAX_TOTAL_SIZE", value: records.maxTotalSize },

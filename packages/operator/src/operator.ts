@@ -1,11 +1,12 @@
 /** Assembles the operator: the clients, the shared stores, the connections to agents, and a controller for each kind. */
-import { autoComponentLabel, leaseName } from "@pko/api";
+import { autoComponentLabel, isComplete, leaseName } from "@pko/api";
 import {
   builtin,
   connect,
   connectFenced,
   eventRecorder,
   kernelAlarm,
+  keyOf,
   leaseElector,
   manager,
   metadataOf,
@@ -19,6 +20,7 @@ import {
   uniqueIdentity,
   type Client,
   type ConnectOptions,
+  type Controller,
   type Credentials,
   type Elector,
   type Logger,
@@ -50,8 +52,9 @@ import { exposeStuckPods } from "./stuck-pod-metrics.ts";
 import { updateController } from "./update/controller.ts";
 import { approvalIndexers } from "./shared/approvals.ts";
 import { clearances } from "./shared/channels/clearances.ts";
+import { slots, type Slots } from "./shared/channels/slots.ts";
 import { suspensionSwitch, type SuspensionSwitch } from "./shared/channels/suspension.ts";
-import { restsUntil, updateIndexers } from "./shared/updates.ts";
+import { restsUntil, updateIndexers, workspaceIndex } from "./shared/updates.ts";
 import { workspaceOfPod } from "./shared/pods/workspace-pod.ts";
 import { podIndexers, statefulSetIndexers, workspaceController } from "./workspace/index.ts";
 
@@ -90,7 +93,9 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   const githubApps = githubAppTokens({ policy: options, inherited: process.env });
   const cleared = clearances((update) => updateControl.enqueue(update));
   const references = referencePoller({ client: reading, everyMs: options.referenceCheckMs, log });
-  const shared = { client, events, log, metrics, approvalPolicy: policyProbe({ client, log }) };
+  const wakes = () => ({ owners: [stackControl, workspaceControl], updates: updateControl });
+  const limited = operatorSlots(options, { reflectors, metrics, wakes });
+  const shared = { client, events, log, metrics, approvalPolicy: policyProbe({ client, log }), slots: limited };
   const workspaceControl = workspaceController({
     ...shared,
     reflectors,
@@ -145,6 +150,24 @@ export async function operator({ options, credentials, log }: OperatorContext): 
 async function loadCa(ca: ReturnType<typeof operatorCa>): Promise<typeof ca> {
   await ca.load();
   return ca;
+}
+
+interface SlotParts {
+  readonly reflectors: ReturnType<typeof sharedReflectors>;
+  readonly metrics: Registry;
+  /** The controllers of what waits for a slot. A Workspace has the name of its Stack. */
+  readonly wakes: () => { readonly owners: readonly Controller[]; readonly updates: Controller };
+}
+
+function operatorSlots(options: Options, { reflectors, metrics, wakes }: SlotParts): Slots {
+  const { maxConcurrentUpdates: total, maxConcurrentUpdatesPerNamespace: inNamespace } = options;
+  const { store } = reflectors.updates;
+  const wake = (workspace: Key): void => {
+    const waiting = store.byIndex(workspaceIndex, workspace).filter((update) => !isComplete(update));
+    for (const control of wakes().owners) control.enqueue(workspace);
+    for (const update of waiting) wakes().updates.enqueue(keyOf(update));
+  };
+  return slots({ limits: { total, inNamespace: () => inNamespace }, updates: store, wake, metrics });
 }
 
 /** All if none is named. */

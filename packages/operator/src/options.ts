@@ -18,6 +18,10 @@ export interface Options {
   /** The image with the agent's executable. */
   readonly agentImage: string;
   readonly agentImagePullPolicy?: PullPolicy;
+  /** How many updates may run at the same time; any number when 0. */
+  readonly maxConcurrentUpdates: number;
+  /** The same for each namespace. */
+  readonly maxConcurrentUpdatesPerNamespace: number;
   /** How long a workspace keeps its pod after its last work; forever when 0. */
   readonly idleTimeoutSeconds: number;
   /** How long a pod may be overdue before its node counts as lost. */
@@ -64,6 +68,8 @@ const flags = {
   "pod-name": { type: "string" },
   "agent-image": { type: "string" },
   "agent-image-pull-policy": { type: "string" },
+  "max-concurrent-updates": { type: "string", default: "20" },
+  "max-concurrent-updates-per-namespace": { type: "string", default: "10" },
   "idle-timeout-seconds": { type: "string", default: "600" },
   "lost-node-after": { type: "string", default: "5m" },
   "enforce-security-profile": { type: "string", default: "true" },
@@ -120,6 +126,8 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     podName: values.text("pod-name") ?? hostname(),
     agentImage: values.required("agent-image"),
     ...(pullPolicy && { agentImagePullPolicy: pullPolicy }),
+    maxConcurrentUpdates: values.number("max-concurrent-updates"),
+    maxConcurrentUpdatesPerNamespace: values.number("max-concurrent-updates-per-namespace"),
     idleTimeoutSeconds: values.number("idle-timeout-seconds"),
     lostNodeAfterMs: values.duration("lost-node-after"),
     enforceSecurityProfile: values.boolean("enforce-security-profile"),

@@ -113,10 +113,7 @@ const situations: readonly Situation[] = [
     web(
       stalled(
         "SpecInvalid",
-        messages.missingInputs(
-          [messages.inputMissing({ kind: "secret", name: "token", user: "the variable TOKEN" })],
-          15_000,
-        ),
+        messages.missingInputs([messages.inputMissing({ kind: "secret", name: "token", user: "the variable TOKEN" })]),
       ),
     ),
     "there is no Secret token",
@@ -127,17 +124,14 @@ const situations: readonly Situation[] = [
     web(
       stalled(
         "SpecInvalid",
-        messages.missingInputs(
-          [
-            messages.inputKeyMissing({
-              kind: "configMap",
-              name: "sizes",
-              key: "size",
-              user: "the configuration value web:size",
-            }),
-          ],
-          15_000,
-        ),
+        messages.missingInputs([
+          messages.inputKeyMissing({
+            kind: "configMap",
+            name: "sizes",
+            key: "size",
+            user: "the configuration value web:size",
+          }),
+        ]),
       ),
     ),
     "has no key size",
@@ -177,7 +171,7 @@ const situations: readonly Situation[] = [
       await stage.stack("healthy", {}, ready());
       await stage.stack("db", { prerequisites: [{ name: "network" }] }, waits("network"));
       const missing = messages.inputMissing({ kind: "secret", name: "aws", user: "the variable AWS_KEY" });
-      await stage.stack("network", {}, stalled("SpecInvalid", messages.missingInputs([missing], 15_000)));
+      await stage.stack("network", {}, stalled("SpecInvalid", messages.missingInputs([missing])));
     },
     "there is no Secret aws",
   ],

@@ -40,6 +40,8 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 export interface OperatorOptions {
   readonly namespace: string;
+  /** Namespaces that it serves as well. */
+  readonly moreNamespaces?: readonly string[];
   /** For the controllers. */
   readonly client: Client;
   /** Fills the stores. By default, `client` does. */
@@ -65,12 +67,12 @@ export interface Wiring {
 /** Each store is created when a controller is wired with it: others are not watched. */
 export class Stores {
   readonly #client: Client;
-  readonly #namespace: string;
+  readonly #namespaces: readonly string[];
   readonly #created = new Map<string, Reflector<KubeObject>>();
 
-  constructor(client: Client, namespace: string) {
+  constructor(client: Client, namespaces: readonly string[]) {
     this.#client = client;
-    this.#namespace = namespace;
+    this.#namespaces = namespaces;
   }
 
   get stacks(): Reflector<Stack> {
@@ -116,7 +118,7 @@ export class Stores {
   #reflector<T extends KubeObject>(resource: Resource<T>, options: ReflectorOptions<T> = {}): Reflector<T> {
     const known = this.#created.get(resource.kind);
     if (known) return known as Reflector<T>;
-    const created = reflector(this.#client, resource, { ...options, namespaces: [this.#namespace] });
+    const created = reflector(this.#client, resource, { ...options, namespaces: this.#namespaces });
     this.#created.set(resource.kind, created);
     return created;
   }
@@ -135,8 +137,8 @@ export class Operator implements AsyncDisposable {
   readonly #ended: Promise<unknown>;
 
   constructor(options: OperatorOptions, wire: (parts: OperatorParts) => Wiring) {
-    const { client, namespace, reading = client, clock = systemClock } = options;
-    this.stores = new Stores(reading, namespace);
+    const { client, namespace, moreNamespaces = [], reading = client, clock = systemClock } = options;
+    this.stores = new Stores(reading, [namespace, ...moreNamespaces]);
     this.#recorder = eventRecorder({ client: reading, component: "test" });
     const events: EventRecorder = {
       record: (object, note) => {

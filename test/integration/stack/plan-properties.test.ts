@@ -215,6 +215,7 @@ class World {
       outputs: { kind: "none" },
       approvals: [],
       approvalPolicy: { kind: "inForce" },
+      slot: { kind: "held", forMs: 0 },
     };
   }
 
@@ -280,6 +281,7 @@ class World {
       case "recordPlan":
       case "writeOutputs":
       case "checkInputs":
+      case "claimSlot":
       case "requestPrerequisites":
         break;
     }

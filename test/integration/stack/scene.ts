@@ -1,7 +1,7 @@
 /** A scene with a Stack controller. A simulator replaces the other controllers. */
 import { programKind, stackKind, type Program, type Stack, type StackSpec } from "@pko/api";
-import type { Client } from "@pko/kube";
-import { programs, stackController, stacks, type StackControllerOptions } from "@pko/operator";
+import type { Client, Controller, Key } from "@pko/kube";
+import { programs, slots, stackController, stacks, type SlotLimits, type StackControllerOptions } from "@pko/operator";
 
 import { policyInForce } from "../approvals/decide.ts";
 import { JumpingClock } from "../harness/jumping-clock.ts";
@@ -14,13 +14,17 @@ export { testTimeoutMs };
 interface StackOptions extends Partial<Pick<StackControllerOptions, "git" | "listRefs" | "log" | "approvalPolicy">> {
   /** The operator's client, for example through a proxy. */
   readonly client?: Client;
+  /** Of slots for updates; none if absent. */
+  readonly limits?: SlotLimits;
 }
 
 /** For `Operator`. */
-export function stackWiring(namespace: string, options: Omit<StackOptions, "client"> = {}) {
+export function stackWiring(namespace: string, { limits, ...options }: Omit<StackOptions, "client"> = {}) {
   return ({ stores, ...parts }: OperatorParts): Wiring => {
     const { stacks, workspaces, updates, programs, approvals } = stores;
-    const controller = stackController({
+    const wake = (workspace: Key): void => controller.enqueue(workspace);
+    const controller: Controller = stackController({
+      ...(limits && { slots: slots({ ...parts, limits, updates: updates.store, wake }) }),
       ...parts,
       reflectors: { stacks, workspaces, updates, programs, approvals },
       git: { policy: { allowHttp: true, allowedAddresses: ["127.0.0.1"] } },

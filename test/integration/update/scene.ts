@@ -9,8 +9,28 @@ import {
   type Workspace,
   type WorkspaceSpec,
 } from "@pko/api";
-import { builtin, resource, type ApiObject, type Client, type KubeObject, type Logger } from "@pko/kube";
-import { operatorCa, runs, updateController, updateRecords, type AgentPod, type OperatorCa } from "@pko/operator";
+import {
+  builtin,
+  keyOf,
+  resource,
+  type ApiObject,
+  type Client,
+  type Key,
+  type KubeObject,
+  type Logger,
+} from "@pko/kube";
+import {
+  operatorCa,
+  runs,
+  slots,
+  updateController,
+  updateRecords,
+  workspaceIndex,
+  type AgentPod,
+  type OperatorCa,
+  type SlotLimits,
+  type UpdateController,
+} from "@pko/operator";
 import { checkStatus, waitFor } from "@pko/testkit";
 import type { Secret } from "kubernetes-types/core/v1";
 
@@ -36,6 +56,8 @@ interface UpdateOptions {
   readonly reading?: Client;
   readonly log?: Logger;
   readonly lostNodeAfterMs?: number;
+  /** Of slots; none if absent. */
+  readonly limits?: SlotLimits;
   /** For `runs`. */
   readonly unprepared?: (pod: AgentPod, runId: string) => void;
 }
@@ -64,8 +86,12 @@ export class UpdateScene extends Scene {
   operator({ client, reading = this.rights.client, ...options }: UpdateOptions = {}): Operator {
     const wire = ({ stores, client: own, events, metrics }: OperatorParts): Wiring => {
       const { updates, workspaces, pods, stacks, approvals } = stores;
+      const { limits } = options;
+      const wake = (workspace: Key): void => {
+        for (const update of updates.store.byIndex(workspaceIndex, workspace)) controller.enqueue(keyOf(update));
+      };
       const connected = this.#connect((runId) => controller.wakeRun(runId), options.unprepared);
-      const controller = updateController({
+      const controller: UpdateController = updateController({
         client: own,
         events,
         updates,
@@ -78,6 +104,7 @@ export class UpdateScene extends Scene {
         projects: { projectOf: () => ({ name: "shop", runtime: "yaml" }) },
         lostNodeAfterMs: options.lostNodeAfterMs ?? 300_000,
         metrics,
+        ...(limits && { slots: slots({ limits, updates: updates.store, wake, metrics }) }),
         ...(options.log && { log: options.log }),
       });
       this.runs = connected;

@@ -1,8 +1,9 @@
 /** A scene with a Workspace controller, a simulated kubelet and simulated agents. */
 import { pulumiContainer, statefulSetNameOf, type Update, type Workspace, type WorkspaceSpec } from "@pko/api";
-import { builtin, type ApiObject } from "@pko/kube";
+import { type ApiObject, builtin, type Key } from "@pko/kube";
 import {
   operatorCa,
+  slots,
   updates,
   workspaceController,
   workspaces,
@@ -10,6 +11,7 @@ import {
   type Preparation,
   type Run,
   type Preparations,
+  type SlotLimits,
   type WorkspaceSettings,
 } from "@pko/operator";
 import type { PrepareRequest, PrepareResult } from "@pko/rpc";
@@ -69,6 +71,8 @@ class SimulatedAgents implements Preparations {
 interface WorkspaceOptions {
   /** Of the namespace. */
   readonly labels?: Record<string, string>;
+  /** Of slots; none if absent. */
+  readonly limits?: SlotLimits;
   /** Configures a proxy between the operator and the API server, before the operator starts. */
   readonly proxied?: (proxy: FaultProxy) => void;
 }
@@ -81,6 +85,7 @@ export class WorkspaceScene extends Scene {
   #controller: ReturnType<typeof workspaceController> | undefined;
   #proxy: FaultProxy | undefined;
   #pods = 0;
+  #limits: SlotLimits | undefined;
 
   private constructor(parts: SceneParts) {
     super(parts);
@@ -91,6 +96,7 @@ export class WorkspaceScene extends Scene {
     options: WorkspaceOptions = {},
   ): Promise<WorkspaceScene> {
     const scene = new WorkspaceScene(await openPlace(options));
+    scene.#limits = options.limits;
     if (options.proxied) await scene.#startBehindProxy(settings, options.proxied);
     else scene.#start(settings, scene.rights.client);
     return scene;
@@ -108,7 +114,10 @@ export class WorkspaceScene extends Scene {
       { client },
       ({ stores, client: own, events, metrics }: OperatorParts): Wiring => {
         const { workspaces, updates, statefulSets, pods, programs } = stores;
+        const limits = this.#limits;
+        const wake = (workspace: Key): void => this.#controller?.enqueue(workspace);
         this.#controller = workspaceController({
+          ...(limits && { slots: slots({ limits, updates: updates.store, wake, metrics }) }),
           client: own,
           events,
           metrics,

@@ -28,7 +28,7 @@ const reports: [string, string, string][] = [
 ];
 
 test.each(reports)("recognizes %s", (_, message, kind) => {
-  const text = `${message}; this is checked again every 15 seconds`;
+  const text = `${message}; this is checked again automatically`;
   const found = [
     reportsMissingInput(text) ? "input" : "",
     reportsDependencyCycle(text) ? "cycle" : "",

@@ -27,6 +27,7 @@ const reconcilingStates: Readonly<Record<StackReason<"Reconciling">, StackState>
   AwaitingApproval: "Waiting",
   Suspended: "Waiting",
   OutsideUpdateWindow: "Waiting",
+  WaitingForSlot: "Waiting",
   WaitingForDependents: "Waiting",
 };
 

@@ -188,7 +188,7 @@ const screens: Readonly<Record<string, readonly Block[]>> = {
       code: "inputMissing",
       summary: "A Secret or ConfigMap that Stack network needs is missing or incomplete.",
       message:
-        "there is no Secret aws, which the variable AWS_SECRET_ACCESS_KEY needs; this is checked again every 15 seconds",
+        "there is no Secret aws, which the variable AWS_SECRET_ACCESS_KEY needs; this is checked again automatically",
       next: [
         "Create the object, or add the key, that the message names, in the namespace of the Stack.",
         "Otherwise it is retried at 2030-01-01T12:05:00Z (in 5m).",

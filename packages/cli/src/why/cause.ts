@@ -17,6 +17,7 @@ export const causeCodes = [
   "approvalRejected",
   "awaitingApproval",
   "outsideUpdateWindow",
+  "waitingForSlot",
   "waitingForDependents",
   "dependencyCycle",
   "inputMissing",

@@ -39,6 +39,7 @@ export const next = {
   approve: (of: Named): string => `To see the plan and decide: ${commands.approve(of)}`,
   unlock: (of: Named): string =>
     `If you are certain that no other update of the stack runs, remove its lock: ${commands.unlock(of)}`,
+  slots: "If it waits too long, an administrator can raise maxConcurrentUpdates of the operator: see docs/limits.md.",
   policy: "An administrator has to install the admission policies of the chart or the quickstart manifest.",
   rename: "Delete or rename the object that the message names, or rename the Stack.",
   inputs: "Create the object, or add the key, that the message names, in the namespace of the Stack.",
@@ -87,6 +88,7 @@ export const summaries = {
   approvalRejected: (of: Named, by: string): string => `The changes of ${stack(of)} were rejected${by && ` by ${by}`}.`,
   awaitingApproval: (of: Named): string => `${stack(of)} waits for an approval.`,
   outsideUpdateWindow: (of: Named): string => `${stack(of)} waits for its next update window.`,
+  waitingForSlot: (of: Named): string => `${stack(of)} waits until fewer updates are running.`,
   waitingForDependents: (of: Named): string => `${stack(of)} is being deleted, and waits for Stacks that depend on it.`,
   dependencyCycle: "Stacks depend on each other.",
   inputMissing: (of: Named): string => `A Secret or ConfigMap that ${stack(of)} needs is missing or incomplete.`,

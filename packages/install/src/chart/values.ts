@@ -68,6 +68,14 @@ const controller = {
       "1m",
       "How often the operator checks the Secrets and ConfigMaps in use for changes.",
     ),
+    maxConcurrentUpdates: count(
+      20,
+      "How many updates may run at the same time. Others wait, without a pod, until one ends; namespaces take turns. 0 for any number.",
+    ),
+    maxConcurrentUpdatesPerNamespace: count(
+      10,
+      "How many updates of one namespace may run at the same time, so that it leaves slots for others. 0 for any number.",
+    ),
     advertisedAddress: text(
       "",
       "Has no effect: the operator sends programs to workspaces over the connection to the agent.",

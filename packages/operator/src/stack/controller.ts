@@ -31,6 +31,7 @@ import {
 import type { PolicyProbe } from "../approvals/policy-probe.ts";
 import { referencePoller, type ReferencePoller } from "../inputs/reference-poller.ts";
 import { stacks } from "../kinds.ts";
+import { unlimitedSlots, type Slots } from "../shared/channels/slots.ts";
 import { neverSuspended, type Suspension } from "../shared/channels/suspension.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
 import { followSource, type SourcePollers } from "../sources/follow.ts";
@@ -48,7 +49,8 @@ import { performStack } from "./perform/index.ts";
 import { removeOrphanFinalizers } from "./perform/finalizers.ts";
 import type { Step } from "./steps.ts";
 import { planStack } from "./rules/index.ts";
-import { rememberedConflict } from "./rules/ownership.ts";
+import { rememberedObstacle } from "./rules/recheck.ts";
+import { needsSlot } from "./rules/slot.ts";
 import { dependenciesOf } from "./stack-dependencies.ts";
 import { stackStatus, withoutProgress } from "./status.ts";
 import type { StackView } from "./view.ts";
@@ -73,6 +75,8 @@ export interface StackControllerOptions {
   readonly listRefs?: ListRefs;
   /** Never suspended if absent. */
   readonly suspension?: Suspension;
+  /** Unlimited if absent. */
+  readonly slots?: Slots;
   /** Stopped by the caller. The controller creates and stops one if absent. */
   readonly references?: ReferencePoller;
   /** For tests. */
@@ -97,6 +101,7 @@ export function stackController(options: StackControllerOptions): Controller {
   const world: StackWorld = {
     client,
     suspension,
+    slots: options.slots ?? unlimitedSlots,
     git,
     flux,
     stacks: reflectors.stacks.store,
@@ -183,25 +188,26 @@ interface Channels {
 
 function stackReconciler(world: StackWorld, channels: Channels): Reconcile {
   const { events, references, sources, approvalPolicy, metrics, wake } = channels;
-  const { client, updates } = world;
+  const { client, updates, slots } = world;
   return reconciler<Stack, StackView, Step, Outcome, StackMemory>({
     resource: stacks,
     client,
     fieldManager: fieldManagers.stackStatus,
     events,
-    quietSteps: new Set<Step["kind"]>(["checkInputs"]),
+    quietSteps: new Set<Step["kind"]>(["checkInputs", "claimSlot"]),
     observe: (key, moment) => observeStack(world, key, moment),
     objectIn: ({ stack }) => stack,
     plan: planStack,
-    perform: (step, context) => performStack({ client, updates }, step, context),
+    perform: (step, context) => performStack({ client, updates, slots }, step, context),
     status: stackStatus,
     withoutProgress,
     eventsOf: stackEventsFor,
-    remember: (view, { outcome }) => rememberedConflict(view, outcome),
+    remember: (view, { outcome }) => rememberedObstacle(view, outcome),
     publish(key, { view, plan }) {
       const { stack, configObjects } = view;
       const { name = "", namespace = "" } = stack.metadata;
       followSource(sources, key, view.followed);
+      if (!needsSlot(view, plan)) slots.withdraw(key, "stack");
       references.follow(referenceUser(key), { objects: configObjects, wake: () => wake(key) });
       const { required } = approvalPolicyOf(stack) ?? {};
       if (required) approvalPolicy.follow(key, { namespace, name, required, wake: () => wake(key) });
@@ -214,6 +220,7 @@ function stackReconciler(world: StackWorld, channels: Channels): Reconcile {
     },
     async cleanUp(key, signal) {
       followSource(sources, key, undefined);
+      slots.withdraw(key, "stack");
       references.forget(referenceUser(key));
       approvalPolicy.forget(key);
       await removeOrphanFinalizers({ client, signal }, key, orphanedUpdates(world, key, undefined));

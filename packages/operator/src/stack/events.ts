@@ -61,6 +61,7 @@ function stepEvents(view: StackView, step: Step): EventNote[] {
     case "writeOutputs":
     case "requestPrerequisites":
     case "checkInputs":
+    case "claimSlot":
     case "applyWorkspace":
     case "withdrawUpdate":
     case "deleteUpdates":

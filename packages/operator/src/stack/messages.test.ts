@@ -105,7 +105,7 @@ describe("messages report", () => {
     [
       "when a missing Secret is checked again",
       { missing: ["there is no Secret a"] },
-      /there is no Secret a; this is checked again every 15 seconds/,
+      /there is no Secret a; this is checked again automatically/,
     ],
     [
       "that another update runs",

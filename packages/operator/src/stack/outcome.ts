@@ -19,6 +19,8 @@ export type Outcome =
   /** Stacks that depend on this one have to be deleted first. */
   | { readonly kind: "dependents"; readonly message: string; readonly waitingFor: string }
   | { readonly kind: "suspended"; readonly message: string; readonly waitingFor: string }
+  /** Too many updates are running. */
+  | { readonly kind: "waitingForSlot"; readonly message: string; readonly waitingFor: string }
   /** `what`: the update that is due. */
   | { readonly kind: "outsideWindow"; readonly message: string; readonly what: string; readonly opensAt?: number }
   | {

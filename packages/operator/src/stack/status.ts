@@ -126,6 +126,8 @@ function verdictOn(view: StackView, outcome: ShownOutcome): Verdict {
       return { type: "Reconciling", reason: "WaitingForDependents", message };
     case "suspended":
       return { type: "Reconciling", reason: "Suspended", message };
+    case "waitingForSlot":
+      return { type: "Reconciling", reason: "WaitingForSlot", message };
     case "outsideWindow":
       return { type: "Reconciling", reason: "OutsideUpdateWindow", message };
     case "awaitingApproval":
@@ -165,12 +167,13 @@ function conditionsFor(view: StackView, outcome: ShownOutcome): Condition[] {
   ];
 }
 
-/** The time stays the same while the Stack waits for the same. */
+/** The time stays the same while the Stack waits for the same. Its place in a queue changes. */
 function waitingFor(view: StackView, outcome: Outcome): Pick<StackStatus, "waiting"> {
   const what = "waitingFor" in outcome ? outcome.waitingFor : undefined;
   if (what === undefined) return {};
   const before = presentStatus(view).waiting;
-  return { waiting: { for: what, since: before?.for === what ? before.since : timestamp(view.now) } };
+  const isSame = before?.for === what || (outcome.kind === "waitingForSlot" && messages.isSlotPlace(before?.for ?? ""));
+  return { waiting: { for: what, since: isSame && before ? before.since : timestamp(view.now) } };
 }
 
 function nextAction(outcome: Outcome): Pick<StackStatus, "next"> {

@@ -29,6 +29,8 @@ export type Step =
   | { readonly kind: "requestPrerequisites"; readonly requests: readonly PrerequisiteRequest[] }
   /** Reads the Secrets and ConfigMaps that the spec refers to: something is about to run. */
   | { readonly kind: "checkInputs"; readonly spec: NormalStack }
+  /** Takes a slot, or joins those who wait for one. `since`: when the Stack began to wait. */
+  | { readonly kind: "claimSlot"; readonly since: number }
   | { readonly kind: "applyWorkspace"; readonly workspace: Workspace }
   | {
       readonly kind: "createUpdate";

@@ -20,6 +20,7 @@ import type { KubeObject, Occupant, Occupied } from "@pko/kube";
 
 import type { PolicyState } from "../approvals/policy-probe.ts";
 import type { PolledObject } from "../inputs/reference-poller.ts";
+import type { SlotView } from "../shared/channels/slots.ts";
 import type { FollowedSource } from "../sources/follow.ts";
 import type { SourceView } from "../sources/source-view.ts";
 import type { Trigger } from "./history/trigger.ts";
@@ -55,10 +56,17 @@ export interface StackView extends LearnedFacts {
   readonly approvals: readonly Approval[];
   /** Whether the admission policy makes Approvals trustworthy. */
   readonly approvalPolicy: PolicyState;
-  /** Since when another owner's object has had a name that the Stack needs; unknown after a restart. */
-  readonly conflictSince?: number;
+  /** Why the Stack has been stalled, and since when; unknown after a restart. */
+  readonly obstacle?: Obstacle;
   /** Whether all Stacks of the operator are suspended. */
   readonly operatorSuspended: boolean;
+  /** Of the Workspace: whether an update may run in it. */
+  readonly slot: SlotView;
+}
+
+export interface Obstacle {
+  readonly reason: StackReason<"Stalled">;
+  readonly since: number;
 }
 
 /** By `secret/NAME` or `configMap/NAME`; undefined for an object that does not exist or may not be read. */

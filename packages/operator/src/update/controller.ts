@@ -22,6 +22,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 import type { Projects, Runs } from "../agents/agents.ts";
 import { updates as updateResource } from "../kinds.ts";
 import { planKeyOf } from "../shared/approvals.ts";
+import { starting, unlimitedSlots, type Slots } from "../shared/channels/slots.ts";
 import { uidIndex, workspaceIndex, workspaceKeyOf } from "../shared/updates.ts";
 import { workspaceOfPod } from "../shared/pods/workspace-pod.ts";
 import { updateEvents } from "./events.ts";
@@ -50,6 +51,8 @@ interface UpdateControllerOptions {
   readonly projects: Projects;
   /** Without it, an Update may start as soon as its Workspace is ready. */
   readonly clearances?: UpdateWorld["clearances"];
+  /** Unlimited if absent. */
+  readonly slots?: Slots;
   readonly lostNodeAfterMs?: UpdateWorld["lostNodeAfterMs"];
   readonly concurrency?: number;
   readonly log?: Logger;
@@ -108,6 +111,7 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
 
 /** They change no object. */
 const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
+  "claimSlot",
   "confirmReady",
   "confirmPodDeleted",
   "confirmStackUnknown",
@@ -119,7 +123,8 @@ const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
 ]);
 
 function updateReconciler(options: UpdateControllerOptions): Reconcile {
-  const { client, runs, events, projects, clearances, lostNodeAfterMs, metrics = metricsRegistry() } = options;
+  const { client, runs, events, projects, clearances, lostNodeAfterMs } = options;
+  const { metrics = metricsRegistry(), slots = unlimitedSlots } = options;
   const world: UpdateWorld = {
     updates: options.updates.store,
     workspaces: options.workspaces.store,
@@ -129,6 +134,7 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
     approvalPolicy: options.approvalPolicy,
     runs,
     projects,
+    slots,
     ...(clearances && { clearances }),
     ...(lostNodeAfterMs !== undefined && { lostNodeAfterMs }),
   };
@@ -146,7 +152,7 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
     observe: (key, moment) => observeUpdate(world, key, moment),
     objectIn: ({ update }) => update,
     plan: planUpdate,
-    perform: (step, context) => performUpdate({ client, runs }, step, context),
+    perform: (step, context) => performUpdate({ client, runs, slots }, step, context),
     status: updateStatus,
     withoutProgress,
     fallbackStatus: (view, { outcome }, { explanation }) =>
@@ -155,6 +161,7 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
         : undefined,
     eventsOf: updateEvents,
     publish(_key, { view: { update, recordFailure }, plan: { steps, outcome }, log }) {
+      if (outcome.kind === "waiting") slots.withdraw(workspaceKeyOf(update), starting(update));
       if (outcome.kind !== "ended") return;
       if (steps.some(({ kind }) => kind === "storeRecord")) {
         records.increment({ result: recordFailure === undefined ? "stored" : "failed" });

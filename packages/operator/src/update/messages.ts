@@ -2,8 +2,10 @@
 import { timestamp } from "@pko/kube";
 import type { Drift, RunResult } from "@pko/rpc";
 
+import type { WaitingForSlot } from "../shared/channels/slots.ts";
 import { driftCount, driftSummary } from "../shared/drift.ts";
 import { lostNodeMessage, type OverduePod } from "../shared/pods/lost-node.ts";
+import { limitText, queueText } from "../shared/slot-text.ts";
 import { truncate } from "../shared/truncate.ts";
 
 /** The same while the operation runs, so that the condition need not be written again. */
@@ -19,6 +21,8 @@ export const workspaceNotReady = (workspace: string, why: string): string =>
 export const workspaceUnprocessed = "its latest spec has not been processed yet";
 export const workspacePreparing = "it is being prepared";
 export const podReplaced = "The Workspace's pod is being replaced.";
+export const waitingForSlot = (slot: WaitingForSlot): string =>
+  `The operation starts when its turn comes, because ${limitText(slot)}: ${queueText(slot)}.`;
 export const notFirst = (update: string): string => `The Update ${update} runs first in the Workspace.`;
 
 interface MissingStack {

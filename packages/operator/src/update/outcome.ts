@@ -6,7 +6,11 @@ import type { RunResult } from "@pko/rpc";
 export type Outcome =
   | { readonly kind: "unchanged" }
   /** The operation has not started, because something is missing. */
-  | { readonly kind: "waiting"; readonly reason: "WorkspaceNotFound" | "WorkspaceNotReady"; readonly message: string }
+  | {
+      readonly kind: "waiting";
+      readonly reason: "WorkspaceNotFound" | "WorkspaceNotReady" | "WaitingForSlot";
+      readonly message: string;
+    }
   /** From here on the operation may run, in this pod and no other. */
   | { readonly kind: "started"; readonly podUid: string }
   | {

@@ -12,6 +12,8 @@ import type { Outcome } from "./outcome.ts";
  * (docs/adr/0010-confirm-irreversible-steps.md). If the claim is not confirmed, the view is stale.
  */
 export type Step =
+  /** Takes a slot, or joins those who wait for one. `starts`: the operation starts in this pass, with the slot. */
+  | { readonly kind: "claimSlot"; readonly starts: boolean }
   /** The Workspace is ready and the pod belongs to it: a run must not start in the wrong pod. */
   | { readonly kind: "confirmReady" }
   /** The recorded pod does not exist: a run that continues must not be reported as lost, because it would be repeated. */

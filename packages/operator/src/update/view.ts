@@ -5,6 +5,8 @@ import type { LostRun, ProjectInfo } from "@pko/rpc";
 import type { AgentPod, Run } from "../agents/agents.ts";
 import type { PolicyState } from "../approvals/policy-probe.ts";
 import type { ApprovalPolicy } from "../shared/approvals.ts";
+import type { SlotView } from "../shared/channels/slots.ts";
+import { parseTimestamp } from "../shared/parse-timestamp.ts";
 import type { OverduePod } from "../shared/pods/lost-node.ts";
 import { updateFinalizer } from "./finalizer.ts";
 
@@ -108,6 +110,8 @@ export interface UpdateView {
   readonly workspace: WorkspaceFacts;
   /** The Workspace has read the Secrets and ConfigMaps of its pod since this Update was created. */
   readonly isCleared: boolean;
+  /** Of the Workspace: whether an operation may run in it. */
+  readonly slot: SlotView;
   readonly pod?: PodFacts;
   /** How long a pod may be overdue before its node counts as lost. */
   readonly lostNodeAfterMs: number;
@@ -148,6 +152,12 @@ export function hasStarted({ update }: UpdateView): boolean {
 
 export function hasFinalizer({ update }: UpdateView): boolean {
   return update.metadata.finalizers?.includes(updateFinalizer) ?? false;
+}
+
+/** For pauses: how long it has existed. */
+export function sinceCreation({ update, now }: UpdateView): { readonly sinceMs: number; readonly id: string } {
+  const { creationTimestamp, uid = "" } = update.metadata;
+  return { sinceMs: now - (parseTimestamp(creationTimestamp) ?? now), id: uid };
 }
 
 /** The run of an Update has the Update's uid, so it can be started only once. */

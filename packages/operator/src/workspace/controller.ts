@@ -32,19 +32,21 @@ import type { OperatorCa, Preparations, Runs } from "../agents/agents.ts";
 import type { ReferencePoller } from "../inputs/reference-poller.ts";
 import { workspaces } from "../kinds.ts";
 import type { Clearances } from "../shared/channels/clearances.ts";
+import { unlimitedSlots, type Slots } from "../shared/channels/slots.ts";
 import { workspaceKeyOf } from "../shared/updates.ts";
 import { workspaceOfPod } from "../shared/pods/workspace-pod.ts";
 import type { GitHubAppTokens } from "../sources/github-app.ts";
 import { workspaceEvents } from "./events.ts";
 import { remember, retryImmediately, type WorkspaceMemory } from "./memory.ts";
-import { observeWorkspace, type WorkspaceWorld } from "./observe/index.ts";
+import { observeWorkspace, type WorkspaceStores, type WorkspaceWorld } from "./observe/index.ts";
 import { hasNoShell } from "./observe/pod.ts";
-import { observeRoom } from "./observe/room.ts";
+import { preemptionReader } from "./observe/room.ts";
 import type { Outcome } from "./outcome.ts";
 import { performWorkspace, quietSteps } from "./perform/index.ts";
 import type { Performer } from "./perform/owned.ts";
 import { clearedUpdates } from "./rules/clearance.ts";
 import { planWorkspace } from "./rules/index.ts";
+import { slotUse } from "./rules/slot.ts";
 import type { WorkspaceSettings } from "./settings.ts";
 import { withoutProgress, workspaceStatus } from "./status.ts";
 import type { Step } from "./steps.ts";
@@ -67,6 +69,8 @@ interface WorkspaceControllerOptions {
   readonly preparations: Preparations;
   readonly runs: Pick<Runs, "find">;
   readonly githubApps?: GitHubAppTokens;
+  /** Unlimited if absent. */
+  readonly slots?: Slots;
   /** Receives the Updates that may start. */
   readonly clearances?: Pick<Clearances, "set" | "clear">;
   readonly events: EventRecorder;
@@ -91,7 +95,10 @@ export function workspaceController(options: WorkspaceControllerOptions): Contro
     ],
     reconcile: workspaceReconciler(options, (key) => self.enqueue(key)),
     // Another process may lead from now on: what was read in this term may be outdated in the next.
-    whileRunning: () => () => options.clearances?.clear(),
+    whileRunning: () => () => {
+      options.clearances?.clear();
+      options.slots?.clear();
+    },
     ...(concurrency !== undefined && { concurrency }),
     ...(log && { log }),
     ...(metrics && { metrics }),
@@ -133,7 +140,7 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
     settings,
     updates: reflectors.updates.store,
     programs: reflectors.programs.store,
-    observeRoom: () => observeRoom(world),
+    slots: world.slots,
     hasNoShell: (image) => hasNoShell(world, image),
     enqueue,
     ...(githubApps && { githubApps }),
@@ -156,29 +163,35 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
     publish(key, { view, plan }) {
       if (references) followInputs(references, { key, view, memory, enqueue });
       clearances?.set(key, clearedUpdates(view, plan));
+      const use = slotUse(view, plan);
+      if (use === "givenUp") world.slots.giveUp(key);
+      if (use === "ended") world.slots.withdraw(key, "workspace");
     },
     cleanUp(key) {
       references?.forget(referenceUser(key));
       const { namespace = "", name } = parseKey(key);
       preparations.forget({ namespace, name });
       clearances?.set(key, []);
+      world.slots.withdraw(key, "workspace");
     },
   });
 }
 
 function worldOf(options: WorkspaceControllerOptions, memory: WorkspaceWorld["memory"]): WorkspaceWorld {
-  const { preparations, runs, settings } = options;
+  const { preparations, runs, settings, slots = unlimitedSlots } = options;
   const { workspaces, updates, statefulSets, pods } = options.reflectors;
-  return {
+  const stores: WorkspaceStores = {
     workspaces: workspaces.store,
     updates: updates.store,
     statefulSets: statefulSets.store,
     pods: pods.store,
     preparations,
     runs,
+    slots,
     settings,
     memory,
   };
+  return { ...stores, preemptions: preemptionReader(stores) };
 }
 
 interface Follower {

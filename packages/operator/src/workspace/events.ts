@@ -47,6 +47,7 @@ function eventFor(outcome: Outcome): WorkspaceEvent | undefined {
         ? warning(outcome.warning.reason, outcome.warning.message)
         : { type: "Normal", reason: "Initialized", message: messages.prepared };
     case "deleting":
+    case "waitingForSlot":
     case "rolling":
     case "waitingForRun":
     case "preparing":

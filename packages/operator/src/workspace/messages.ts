@@ -4,6 +4,9 @@
  */
 import type { PreparePhase } from "@pko/rpc";
 
+import type { WaitingForSlot } from "../shared/channels/slots.ts";
+import { limitText, queueText } from "../shared/slot-text.ts";
+
 export const deleting = "the workspace is being deleted";
 export const prepared = "the workspace is prepared";
 export const preparedWithWarning = (warning: string): string => `the workspace is prepared, but ${warning}`;
@@ -16,6 +19,8 @@ export const phases: Readonly<Record<PreparePhase, string>> = {
   config: "the stack is being configured",
 };
 
+export const waitingForSlot = (slot: WaitingForSlot): string =>
+  `the pod is created when the turn of the workspace comes, because ${limitText(slot)}: ${queueText(slot)}`;
 export const podBeingCreated = "the pod is being created";
 export const podBeingReplaced = "the pod is being replaced";
 export const podAboutToBeReplaced = "the pod is about to be replaced";

@@ -14,6 +14,8 @@ export type Outcome =
   /** An object of another owner has a name that the workspace needs. */
   | { readonly kind: "blocked"; readonly message: string }
   | { readonly kind: "waiting"; readonly message: string; readonly isStuck: boolean }
+  /** Too many updates are running. */
+  | { readonly kind: "waitingForSlot"; readonly message: string }
   | { readonly kind: "rolling"; readonly message: string }
   /** A change waits until the run in the pod finishes. */
   | { readonly kind: "waitingForRun"; readonly message: string }

@@ -81,6 +81,8 @@ function fullVerdictOn(outcome: ReportedOutcome): Verdict {
       return stalled(ownershipConflict, outcome.message);
     case "waiting":
       return notReady("WaitingForReplicas", outcome.message);
+    case "waitingForSlot":
+      return notReady("WaitingForSlot", outcome.message);
     case "rolling":
     case "waitingForRun":
       return notReady("RollingUpdate", outcome.message);

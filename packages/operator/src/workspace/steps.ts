@@ -14,8 +14,8 @@ export type Step =
   | { readonly kind: "readInputs"; readonly spec: NormalWorkspace }
   /** Reads the certificate of the agent, and checks that it is valid. */
   | { readonly kind: "assessCertificate" }
-  /** Reads which other Workspaces could make room for pods that no node can take. */
-  | { readonly kind: "readRoom" }
+  /** Takes a slot, or joins those who wait for one. `since`: when the Workspace began to wait. */
+  | { readonly kind: "claimSlot"; readonly since: number }
   /** Reads every name that the objects need, so that nothing is created where one of them is taken. */
   | { readonly kind: "checkNames" }
   /** Writes it to its Secret. The kubelet updates the pod's volume, and the agent loads it. */

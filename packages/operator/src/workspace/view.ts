@@ -7,12 +7,13 @@ import {
   type Workspace,
   type WorkspaceReason,
 } from "@pko/api";
-import type { ApiObject, Occupied } from "@pko/kube";
+import type { ApiObject, Key, Occupied } from "@pko/kube";
 import type { CertificateState } from "@pko/rpc/pki";
 import type { Pod, PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { agentPort, type AgentPod, type Preparation } from "../agents/agents.ts";
 import type { PolledObject } from "../inputs/reference-poller.ts";
+import type { SlotView } from "../shared/channels/slots.ts";
 import type { OverduePod } from "../shared/pods/lost-node.ts";
 import { findCondition } from "../shared/objects/conditions.ts";
 import type { BuiltObjects } from "./pod/build-objects.ts";
@@ -53,24 +54,18 @@ export interface StatefulSetFacts {
 
 export interface UpdateFacts {
   readonly name: string;
-  /** "onPod": it starts or runs in the current pod. */
-  readonly phase: "waiting" | "onPod" | "ended";
+  /** "queued": it has no slot, so it needs no pod. "onPod": it starts or runs in the current pod. */
+  readonly phase: "queued" | "waiting" | "onPod" | "ended";
   /** It is on the pod, but the agent cannot start it, because nothing is prepared there, or no longer. */
   readonly isUnprepared?: true;
   readonly endedAt?: number;
 }
 
-/** A pod of any Workspace that no node can take. */
-export interface UnschedulablePod {
-  /** Of the scheduler. */
-  readonly message: string;
-  readonly createdAt: number;
-}
-
-/** Which pods make room for others, and which Workspaces could. */
-export interface Room {
-  readonly terminatingPods: number;
-  readonly candidates: readonly Candidate[];
+/** Which Workspaces are scaled to zero early, because no node can take the pods of others. */
+export interface Preemptions {
+  readonly victims: ReadonlySet<Key>;
+  /** From the Workspace whose pod is unschedulable. */
+  readonly victimOf: ReadonlyMap<Key, Key>;
 }
 
 /** A Workspace that has a pod. */
@@ -133,7 +128,6 @@ interface StepFacts {
   readonly inputs?: Inputs;
   /** "rejected": a new one could not be written. */
   readonly certificate?: CertificateState | "rejected";
-  readonly room?: Room;
   readonly preparation?: Preparation;
   /** The preparation was repeated in this pass. */
   readonly isRetried?: true;
@@ -155,7 +149,9 @@ export interface WorkspaceView extends StepFacts {
   readonly idleTimeoutMs: number;
   /** How long a pod may be overdue before its node counts as lost. */
   readonly lostNodeAfterMs: number;
-  readonly unschedulable: readonly UnschedulablePod[];
+  readonly preemptions: Preemptions;
+  /** Whether an update may run in it, or it may be prepared for one. */
+  readonly slot: SlotView;
   readonly retry?: Retry;
   /** The StatefulSet as this process last wrote it; unknown after a restart. */
   readonly written?: WrittenStatefulSet;
@@ -185,7 +181,8 @@ export function isFailed(workspace: Workspace): boolean {
   return ready?.status === "False" && failures.has(ready.reason) && isObserved(workspace);
 }
 
-export const hasWork = (updates: readonly UpdateFacts[]): boolean => updates.some(({ phase }) => phase !== "ended");
+export const hasWork = (updates: readonly UpdateFacts[]): boolean =>
+  updates.some(({ phase }) => phase === "waiting" || phase === "onPod");
 
 export const runningUpdate = ({ updates }: Pick<WorkspaceView, "updates">): UpdateFacts | undefined =>
   updates.find(({ phase }) => phase === "onPod");

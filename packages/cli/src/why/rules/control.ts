@@ -56,6 +56,15 @@ export const outsideUpdateWindow: Rule = (facts) =>
       })
     : undefined;
 
+export const waitingForSlot: Rule = (facts) =>
+  conditionWith(facts, "WaitingForSlot")
+    ? decide("waitingForSlot", {
+        summary: summaries.waitingForSlot(facts),
+        message: messageIn(facts),
+        next: [next.nothing, next.slots],
+      })
+    : undefined;
+
 const opening = (text: string): string => text.replace("Otherwise it is retried at", "The next window opens at");
 
 export const waitingForDependents: Rule = (facts) =>

@@ -9,6 +9,7 @@ import {
   protectedStack,
   suspended,
   waitingForDependents,
+  waitingForSlot,
 } from "./control.ts";
 import {
   dependencyCycle,
@@ -55,6 +56,7 @@ const rules: readonly Rule[] = [
   approvalRejected, // a user has rejected the plan
   awaitingApproval, // a user has to approve the plan
   outsideUpdateWindow, // no update window is open
+  waitingForSlot, // as many updates as allowed are running
   waitingForDependents, // other Stacks have to be destroyed first
   dependencyCycle, // Stacks wait for each other
   inputMissing, // a Secret, a ConfigMap or a key is missing

@@ -91,6 +91,7 @@ const advice: Readonly<Record<Reason, string | undefined>> = {
   AwaitingApproval: "Review the plan, then approve or reject it.",
   Suspended: "Resume the Stack, or the whole operator if that is suspended.",
   OutsideUpdateWindow: "Wait for the window. To ignore windows, see the documentation of update windows.",
+  WaitingForSlot: "Nothing: it starts when its turn comes. An administrator can raise maxConcurrentUpdates.",
   WaitingForDependents: "Delete the Stacks that the message names, or wait until they are destroyed.",
   SpecInvalid: "Correct the fields that the message names.",
   SourceUnavailable: "Check the address, the revision and the credentials of the source.",

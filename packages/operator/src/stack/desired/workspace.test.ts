@@ -17,7 +17,7 @@ describe("the Workspace", () => {
         apiVersion: "pulumi.com/v1",
         kind: "Stack",
         name: "web",
-        uid: "uid-of-web",
+        uid: "uid-of-web-3833",
         controller: true,
         blockOwnerDeletion: false,
       },

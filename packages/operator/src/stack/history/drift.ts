@@ -11,6 +11,7 @@ import { timestamp } from "@pko/kube";
 
 import { isConditionTrue } from "../../shared/objects/conditions.ts";
 import { boundedDrift, driftCount, driftSummary } from "../../shared/drift.ts";
+import { jittered } from "../../shared/pauses.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { truncate } from "../../shared/truncate.ts";
 import * as messages from "../messages.ts";
@@ -113,8 +114,7 @@ export function failedCheck(view: StackView, { message, ...check }: Failure): Dr
     ...(corrected && { corrected }),
     failures: failures + 1,
   };
-  const spec = validSpec(view);
-  const retryAt = spec && nextCheckTime(drift, spec);
+  const retryAt = nextCheckTime(view, drift);
   return {
     drift,
     verdict: { status: "Unknown", reason: "DriftCheckFailed", message: messages.driftCheckFailed(message, retryAt) },
@@ -141,11 +141,16 @@ function checkFields(view: StackView, { updateName, request, endedAt = view.now 
 }
 
 /** When the next periodic check is due: after a failed one later each time, but never before the interval. */
-export function nextCheckTime({ checkedAt, failures = 0 }: StackDrift, spec: NormalStack): number | undefined {
-  const everyMs = spec.driftDetection?.everyMs;
-  if (everyMs === undefined) return undefined;
+export function nextCheckTime(
+  view: Pick<StackView, "stack" | "spec">,
+  { checkedAt, failures = 0 }: StackDrift,
+): number | undefined {
+  const spec = validSpec(view);
+  const everyMs = spec?.driftDetection?.everyMs;
+  if (!spec || everyMs === undefined) return undefined;
   const backoffMs = everyMs * 2 ** Math.min(Math.max(0, failures - 1), 30);
-  return (parseTimestamp(checkedAt) ?? 0) + Math.max(everyMs, Math.min(backoffMs, spec.retry.maxBackoffMs));
+  const pauseMs = Math.max(everyMs, Math.min(backoffMs, spec.retry.maxBackoffMs));
+  return (parseTimestamp(checkedAt) ?? 0) + jittered(pauseMs, view.stack.metadata.uid ?? "");
 }
 
 /** An update that refreshed the state has made it match the resources. Undefined if no drift was known. */

@@ -3,8 +3,8 @@ import { invalidJson, missingKey, missingObject } from "@pko/api";
 
 export { dependencyCycle } from "@pko/api";
 
-export const missingInputs = (problems: readonly string[], everyMs: number): string =>
-  `${problems.join("; ")}; this is checked again every ${everyMs / 1000} seconds`;
+export const missingInputs = (problems: readonly string[]): string =>
+  `${problems.join("; ")}; this is checked again automatically`;
 
 export interface InputReference {
   readonly kind: "secret" | "configMap";

@@ -1,10 +1,14 @@
-/** Why nothing starts: a suspension, or closed update windows. */
+/** Why nothing starts: a suspension, closed update windows, or too many updates that are running. */
 import { ignoreWindowsUntilAnnotation, leaseName, suspendAnnotation, type WindowState } from "@pko/api";
 import { timestamp } from "@pko/kube";
 
+import type { WaitingForSlot } from "../../shared/channels/slots.ts";
+import { limitText, queueText } from "../../shared/slot-text.ts";
 import type { Trigger, TriggerReason } from "../history/trigger.ts";
 import type { Suspender } from "../view.ts";
 import { purpose } from "./updates.ts";
+
+export { isPlaceText as isSlotPlace, placeText as slotPlace } from "../../shared/slot-text.ts";
 
 export const endOfSuspension = "the end of the suspension";
 export const resumed = "The Stack is no longer suspended.";
@@ -30,6 +34,9 @@ type Closed = Exclude<WindowState, { kind: "open" }>;
 
 export const dueUpdate = (due: { reason: TriggerReason; trigger: Trigger }): string =>
   `the ${due.trigger.type} for ${purpose(due)}`;
+
+export const waitingForSlot = (due: { reason: TriggerReason; trigger: Trigger }, slot: WaitingForSlot): string =>
+  `The ${due.trigger.type} for ${purpose(due)} is due, but ${limitText(slot)}. It starts when its turn comes: ${queueText(slot)}.`;
 
 /** `invalidOverride`: the value of the annotation, if it is not a time. */
 export function outsideWindow(

@@ -24,6 +24,7 @@ import { stacks as stackResource, updates as updateResource, workspaces as works
 import type { PolicyProbe } from "../../approvals/policy-probe.ts";
 import { approvalPlanIndex } from "../../shared/approvals.ts";
 import { findCondition } from "../../shared/objects/conditions.ts";
+import type { Slots } from "../../shared/channels/slots.ts";
 import type { Suspension } from "../../shared/channels/suspension.ts";
 import { updateFacts } from "../history/update-facts.ts";
 import { updateOwnerIndex, updateStackIndex } from "../indexes.ts";
@@ -34,7 +35,14 @@ import { observeOutputs } from "./outputs.ts";
 import { observeCycle, observePrerequisites, observeStackOutputs } from "./prerequisites.ts";
 import { readersIn, type Readers } from "./readers.ts";
 import { observeSource, type SourceWorld } from "./source.ts";
-import { suspendedBy, validSpec, type StackView, type UpdateFacts, type WorkspaceFacts } from "../view.ts";
+import {
+  suspendedBy,
+  validSpec,
+  type Obstacle,
+  type StackView,
+  type UpdateFacts,
+  type WorkspaceFacts,
+} from "../view.ts";
 
 export interface StackWorld extends SourceWorld {
   readonly client: Client;
@@ -46,16 +54,18 @@ export interface StackWorld extends SourceWorld {
   readonly approvalPolicy: Pick<PolicyProbe, "state">;
   readonly minResyncSeconds?: number;
   readonly suspension: Suspension;
+  /** By Workspace, which has the name of its Stack. */
+  readonly slots: Slots;
 }
 
-/** Since when another owner's object has blocked the Stack. */
-export type StackMemory = number;
+/** Why the Stack is stalled, and since when. */
+export type StackMemory = Obstacle;
 
 /** Undefined for a Stack that does not exist. */
 export async function observeStack(
   world: StackWorld,
   key: Key,
-  { now, memory: conflictSince, signal }: Moment<StackMemory>,
+  { now, memory: obstacle, signal }: Moment<StackMemory>,
 ): Promise<StackView | undefined> {
   const stack = world.stacks.get(key);
   if (!stack) return undefined;
@@ -73,9 +83,10 @@ export async function observeStack(
     approvalPolicy: world.approvalPolicy.state(stack.metadata.namespace ?? ""),
     outputs: await observeOutputs({ stack, updates }, readers),
     operatorSuspended,
+    slot: world.slots.state(key),
     ...(await observeSpec(world, { key, stack, operatorSuspended }, readers)),
     readObjects: readers.objects,
-    ...(conflictSince !== undefined && { conflictSince }),
+    ...(obstacle && { obstacle }),
   };
 }
 

@@ -53,6 +53,8 @@ async function perform(performer: Performer, view: StackView, step: Step): Promi
       return await requestPrerequisites(performer, view, step);
     case "checkInputs":
       return await checkInputs(performer, view, step);
+    case "claimSlot":
+      return replan({ slot: performer.slots.claim(keyOf(view.stack), "stack", step.since) });
     case "applyWorkspace":
       return await applyWorkspace(performer, view, step);
     case "createUpdate":

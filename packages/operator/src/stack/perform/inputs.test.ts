@@ -4,6 +4,7 @@ import type { ApiObject, Client, KubeObject, ObjectRef, Store } from "@pko/kube"
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { programs } from "../../kinds.ts";
+import { unlimitedSlots } from "../../shared/channels/slots.ts";
 import { observeStack, type StackWorld } from "../observe/index.ts";
 import { planStack } from "../rules/index.ts";
 import { stackOf } from "../testing/views.ts";
@@ -55,6 +56,7 @@ function setting(spec: NonNullable<Parameters<typeof stackOf>[0]>["spec"] = {}) 
     git: poller as StackWorld["git"],
     flux: poller as StackWorld["flux"],
     suspension: { isOn: false, follow: () => () => undefined },
+    slots: unlimitedSlots,
   };
   return { world, key: `${namespace}/${name}` as const, reads };
 }

@@ -3,9 +3,11 @@ import { isDeepStrictEqual } from "node:util";
 import type { Stack, StackStatus, Update } from "@pko/api";
 import { isNotFound, type Client, type Performed, type Store } from "@pko/kube";
 
+import type { Slots } from "../../shared/channels/slots.ts";
 import type { StackView } from "../view.ts";
 
 export interface Performer {
+  readonly slots: Pick<Slots, "claim">;
   readonly client: Client;
   readonly updates: Store<Update>;
   readonly signal: AbortSignal;

@@ -1,3 +1,4 @@
+import { expect, test } from "bun:test";
 import type { LastUpdate } from "@pko/api";
 
 import type { SourceView } from "../../sources/source-view.ts";
@@ -7,13 +8,17 @@ import {
   creating,
   failed,
   git,
+  now,
   prerequisite,
   program,
   resync,
   stackOutput,
   succeeded,
+  viewOf,
   withOutput,
 } from "../testing/views.ts";
+import { driftDue } from "./drift/due.ts";
+import { nextDue } from "./due.ts";
 
 const flux = {
   fluxSource: { sourceRef: { apiVersion: "source.toolkit.fluxcd.io/v1", kind: "GitRepository", name: "web" } },
@@ -320,3 +325,21 @@ cases("after a failure, a Stack", [
     creating("up for retry"),
   ],
 ]);
+
+test("resyncs and drift checks of Stacks with one interval are spread over 10 % before and after it", () => {
+  const setting = { spec: { ...resync(600), driftDetection: { intervalSeconds: 300 } }, last: succeeded() };
+  const view = viewOf({ ...setting, last: succeeded({ lastResyncTime: ago(0) }) });
+  const nextIn = (uid: string): number[] => {
+    const stack = { ...view.stack, metadata: { ...view.stack.metadata, uid } };
+    return [nextDue({ ...view, stack }), driftDue({ ...view, stack })].map((due) =>
+      due && "at" in due ? (due.at - now) / 1000 : 0,
+    );
+  };
+  expect(nextIn("uid-of-web-3833")).toEqual([600, 300]);
+  const all = Array.from({ length: 100 }, (_, index) => nextIn(`uid-${index}`));
+  for (const [resyncIn = 0, checkIn = 0] of all) {
+    expect(Math.abs(resyncIn - 600)).toBeLessThanOrEqual(60);
+    expect(Math.abs(checkIn - 300)).toBeLessThanOrEqual(30);
+  }
+  expect(new Set(all.map(([resyncIn]) => resyncIn)).size).toBeGreaterThan(50);
+});

@@ -1,7 +1,8 @@
 /** When is an update due? Pure. */
 import type { LastUpdate, NormalStack, UpdateType } from "@pko/api";
 
-import { formatInputs, parseInputs, type Input } from "../../shared/inputs.ts";
+import { formatInputs, type Input, parseInputs } from "../../shared/inputs.ts";
+import { jittered } from "../../shared/pauses.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { runDigest } from "../desired/run.ts";
 import type { WorkspaceOrigin } from "../desired/workspace.ts";
@@ -106,7 +107,8 @@ function updateDue(view: StackView, { aliases, ...source }: ReadySource): Due {
   }
   if (isCorrectionDue(view, spec)) return now("drift");
   if (!spec.resync.always) return { kind: "never" };
-  const at = (parseTimestamp(last.lastResyncTime) ?? 0) + spec.resync.everyMs;
+  const everyMs = jittered(spec.resync.everyMs, view.stack.metadata.uid ?? "");
+  const at = (parseTimestamp(last.lastResyncTime) ?? 0) + everyMs;
   return view.now >= at ? now("resync") : { kind: "resyncAt", at };
 }
 

@@ -2,10 +2,7 @@ import { expect, test } from "bun:test";
 
 import * as messages from "../messages.ts";
 import { anUpdate, now, succeeded, viewOf } from "../testing/views.ts";
-import { stalled } from "../outcome.ts";
-import { unchanged } from "../steps.ts";
 import { planStack } from "./index.ts";
-import { rememberedConflict } from "./ownership.ts";
 
 const occupant = { kind: "Workspace", namespace: "default", name: "web" };
 
@@ -31,7 +28,11 @@ test("is stalled by another owner's object that has a name that the Stack needs"
 });
 
 test("checks less often the longer the name is taken", () => {
-  const view = { ...viewOf({}), occupied: { kind: "foreign", occupant }, conflictSince: now - 400_000 } as const;
+  const view = {
+    ...viewOf({}),
+    occupied: { kind: "foreign", occupant },
+    obstacle: { reason: "OwnershipConflict", since: now - 400_000 },
+  } as const;
   expect(planStack(view).requeueAt).toBe(now + 100_000);
 });
 
@@ -40,16 +41,4 @@ test("waits for the garbage collector if the owner was an earlier Stack of the s
     outcome: { kind: "processing", waitingFor: "the garbage collector" },
     requeueAt: now + 5000,
   });
-});
-
-test("remembers since when the name is taken, until the Stack is no longer blocked", () => {
-  const [blocked, other] = [stalled("OwnershipConflict", "taken"), stalled("SpecInvalid", "invalid")];
-  const view = viewOf({});
-  expect(rememberedConflict(view, blocked)).toBe(now);
-  const later = { ...view, conflictSince: now - 1000 };
-  expect([blocked, unchanged, other].map((outcome) => rememberedConflict(later, outcome))).toEqual([
-    now - 1000,
-    now - 1000,
-    undefined,
-  ]);
 });

@@ -2,23 +2,21 @@
 import { stackKind, type StackReason } from "@pko/api";
 import type { Occupied } from "@pko/kube";
 
-import {
-  conflictMessage,
-  conflictPauseMs,
-  conflictStart,
-  isForeign,
-  ownershipConflict,
-} from "../../shared/objects/ownership.ts";
+import { conflictMessage, conflictPauseMs, isForeign, ownershipConflict } from "../../shared/objects/ownership.ts";
 import * as messages from "../messages.ts";
-import { processing, stalled, type Outcome } from "../outcome.ts";
+import { processing, stalled } from "../outcome.ts";
 import { wait, type StackPlan } from "../steps.ts";
 import type { Rejection, StackView } from "../view.ts";
+import { obstacleMs, recheckAt } from "./recheck.ts";
 
 /** The reason may disappear without an event: a webhook, a quota, a role. */
-const rejectedMs = 60_000;
+const rejectedPauses = { least: 60_000, most: 600_000 } as const;
 
-export function writeRejected({ rejection, now }: StackView): StackPlan | undefined {
-  return rejection && wait(stalled(rejectionReasons[rejection.kind], messages.rejection(rejection)), now + rejectedMs);
+export function writeRejected(view: StackView): StackPlan | undefined {
+  const { rejection } = view;
+  if (!rejection) return undefined;
+  const reason = rejectionReasons[rejection.kind];
+  return wait(stalled(reason, messages.rejection(rejection)), recheckAt(view, reason, rejectedPauses));
 }
 
 const rejectionReasons: Readonly<Record<Rejection["kind"], StackReason<"Stalled">>> = {
@@ -43,7 +41,7 @@ export function blockedBy(
   const outcome = isForeign([occupied])
     ? stalled(ownershipConflict, message)
     : processing(message, messages.garbageCollector);
-  return wait(outcome, now + conflictPauseMs([occupied], conflictDuration(view)));
+  return wait(outcome, now + conflictPauseMs([occupied], obstacleMs(view, ownershipConflict)));
 }
 
 /** Only another run can report the outputs again. Secrets are not watched, so the name is checked repeatedly. */
@@ -53,14 +51,6 @@ export function lostOutputs(view: StackView, updateName: string): StackPlan {
     outputs.kind === "lost" ? outputs : { message: messages.updateDeleted(updateName), occupant: undefined };
   const message = messages.outputsLost(updateName, { why, isBlocked: occupant !== undefined });
   if (!occupant) return wait(stalled("OutputsLost", message));
-  const pauseMs = conflictPauseMs([{ kind: "foreign", occupant }], conflictDuration(view));
+  const pauseMs = conflictPauseMs([{ kind: "foreign", occupant }], obstacleMs(view, ownershipConflict));
   return wait(stalled(ownershipConflict, message), now + pauseMs);
 }
-
-const conflictDuration = ({ now, conflictSince = now }: StackView): number => now - conflictSince;
-
-export const rememberedConflict = (view: StackView, outcome: Outcome): number | undefined =>
-  conflictStart(view, {
-    isUnchanged: outcome.kind === "unchanged",
-    isBlocked: outcome.kind === "stalled" && outcome.reason === ownershipConflict,
-  });

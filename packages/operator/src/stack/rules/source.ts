@@ -3,15 +3,15 @@ import * as messages from "../messages.ts";
 import { processing, type Outcome } from "../outcome.ts";
 import { unchanged, wait, type StackPlan } from "../steps.ts";
 import { isDeleting, wasSuspended, type StackView } from "../view.ts";
-import { recheckMs } from "./spec.ts";
+import { recheckAt } from "./recheck.ts";
 
 /** The cause may be a Secret: a credential, a host key, a CA. */
 export function sourceUnavailable(view: StackView): StackPlan | undefined {
-  const { source, now } = view;
+  const { source } = view;
   if (source.kind !== "unavailable" || isDeleting(view)) return undefined;
   const { message, problem: sourceProblem } = source;
   const outcome: Outcome = { kind: "stalled", reason: "SourceUnavailable", message, sourceProblem };
-  return wait(outcome, now + recheckMs);
+  return wait(outcome, recheckAt(view, "SourceUnavailable"));
 }
 
 /** After a restart no source has been read yet. That must not make a Stack unready. */

@@ -5,6 +5,7 @@ import * as messages from "../messages.ts";
 import { stalled } from "../outcome.ts";
 import { wait, type StackPlan } from "../steps.ts";
 import { isDeleting, type StackView } from "../view.ts";
+import { recheckAt } from "./recheck.ts";
 
 export function specInvalid({ spec }: StackView): StackPlan | undefined {
   return spec.ok ? undefined : wait(stalled("SpecInvalid", describeProblems(spec.problems)));
@@ -16,11 +17,9 @@ export function dependencyCycle(view: StackView): StackPlan | undefined {
   return wait(stalled("SpecInvalid", messages.dependencyCycle(view.cycle)));
 }
 
-/** Not all Secrets and ConfigMaps are watched. */
-export const recheckMs = 15_000;
-
 /** Known once `checkInputs` has been performed. */
-export function inputsMissing({ missingInputs = [], now }: StackView): StackPlan | undefined {
+export function inputsMissing(view: StackView): StackPlan | undefined {
+  const { missingInputs = [] } = view;
   if (missingInputs.length === 0) return undefined;
-  return wait(stalled("SpecInvalid", messages.missingInputs(missingInputs, recheckMs)), now + recheckMs);
+  return wait(stalled("SpecInvalid", messages.missingInputs(missingInputs)), recheckAt(view, "SpecInvalid"));
 }

@@ -13,6 +13,7 @@ import { destroyOrigin } from "./deletion/deletion.ts";
 import { driftDue } from "./drift/due.ts";
 import { nextDue, type DueUpdate } from "./due.ts";
 import { blockedBy } from "./ownership.ts";
+import { waitingSince } from "./slot.ts";
 import { inputsMissing } from "./spec.ts";
 
 /** An update, or a drift check. Undefined if none is due, or it has nothing to run. */
@@ -35,14 +36,33 @@ function workspaceDeleting(view: StackView): StackPlan | undefined {
   return wait(processing(messages.workspaceDeleting(name), messages.deletionOfWorkspace(name)));
 }
 
+/** Something is about to run: a Workspace that is being prepared does not need a slot until it is ready. */
+function slotMissing(view: StackView): StackPlan | undefined {
+  const { slot, workspace } = view;
+  const next = dueUpdate(view);
+  if (!next || slot.kind === "held") return undefined;
+  const isUnready = workspace.kind === "present" && workspace.state.kind !== "ready";
+  if (isUnready && isCurrent(view, next)) return undefined;
+  if (slot.kind === "waiting") {
+    const message = messages.waitingForSlot(next.due, slot);
+    return wait({ kind: "waitingForSlot", message, waitingFor: messages.slotPlace(slot) }, slot.refreshAt);
+  }
+  return withInputs(view, next, {
+    steps: [{ kind: "claimSlot", since: waitingSince(view) }],
+    outcome: unchanged,
+  });
+}
+
+function isCurrent({ workspace, stack }: StackView, { spec, origin }: DueUpdate): boolean {
+  return workspace.kind === "present" && isWorkspaceCurrent(workspace.object, workspaceObject(stack, spec, origin));
+}
+
 /** There is none, or it has another spec. */
 function workspaceOutdated(view: StackView): StackPlan | undefined {
-  const { workspace, stack } = view;
   const next = dueUpdate(view);
-  if (!next) return undefined;
+  if (!next || isCurrent(view, next)) return undefined;
   const { spec, origin, due } = next;
-  const wanted = workspaceObject(stack, spec, origin);
-  if (workspace.kind === "present" && isWorkspaceCurrent(workspace.object, wanted)) return undefined;
+  const wanted = workspaceObject(view.stack, spec, origin);
   const message = messages.workspacePreparing(spec.name, messages.purpose(due));
   return withInputs(view, next, {
     steps: [{ kind: "applyWorkspace", workspace: wanted }],
@@ -101,6 +121,7 @@ function workspaceReady(view: StackView): StackPlan {
 export const workspaceRules = [
   workspaceForeign, // the Workspace has another owner: leave it alone
   workspaceDeleting, // wait until the former Workspace is deleted
+  slotMissing, // too many updates are running: wait, before anything is created
   workspaceOutdated, // check the inputs, then apply the Workspace
   workspacePreparing, // wait for the Workspace
   workspaceFailed, // report why the Workspace cannot be prepared

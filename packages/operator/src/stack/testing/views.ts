@@ -61,6 +61,8 @@ export interface Setting {
   readonly operatorSuspended?: boolean;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly approvals?: StackView["approvals"];
+  /** Held if absent. */
+  readonly slot?: StackView["slot"];
   /** In force if absent. */
   readonly approvalPolicy?: StackView["approvalPolicy"];
 }
@@ -151,7 +153,8 @@ export function stackOf(setting: Setting): Stack {
     metadata: {
       name: "web",
       namespace: "default",
-      uid: "uid-of-web",
+      // Its jitter is zero.
+      uid: "uid-of-web-3833",
       resourceVersion: "7",
       generation,
       creationTimestamp: ago(7200),
@@ -215,6 +218,7 @@ export function viewOf(setting: Setting): StackView {
     outputs: setting.outputs ?? { kind: "none" },
     approvals: setting.approvals ?? [],
     approvalPolicy: setting.approvalPolicy ?? { kind: "inForce" },
+    slot: setting.slot ?? { kind: "held", forMs: 0 },
   };
 }
 

@@ -41,7 +41,7 @@ const podReads =
   (view) =>
     view.pod ? { ...view, pod: { ...view.pod, referencesHash } } : view;
 
-const decision = (part: Partial<Approval["spec"]> = {}, usedBy = "update-uid"): ViewTrait => {
+const decision = (part: Partial<Approval["spec"]> = {}, usedBy = "update-uid-1206"): ViewTrait => {
   const approval: Approval = {
     apiVersion: approvals.apiVersion,
     kind: approvals.kind,
@@ -65,7 +65,9 @@ test("a record has the name and labels of its Update, which owns it", () => {
     name: "web-1",
     namespace: "default",
     labels,
-    ownerReferences: [{ kind: "Update", name: "web-1", uid: "update-uid", controller: true, blockOwnerDeletion: true }],
+    ownerReferences: [
+      { kind: "Update", name: "web-1", uid: "update-uid-1206", controller: true, blockOwnerDeletion: true },
+    ],
   });
 });
 
@@ -91,7 +93,7 @@ const cases: readonly Case[] = [
     [run(finished())],
     {
       updateName: "web-1",
-      updateUid: "update-uid",
+      updateUid: "update-uid-1206",
       pulumiStack: "dev",
       workspaceName: "web",
       type: "up",

@@ -5,6 +5,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import { workspaces } from "../../kinds.ts";
 import { referencesHashAnnotation } from "../../shared/pods/workspace-pod.ts";
+import { unlimitedSlots } from "../../shared/channels/slots.ts";
 import { observeUpdate, type UpdateWorld } from "./index.ts";
 import { at, noon, viewOf } from "../testing/views.ts";
 
@@ -47,6 +48,7 @@ const worldOf = (updates: readonly Update[], workspace: Workspace = web): Update
   approvalPolicy: { state: () => ({ kind: "unknown" }) },
   runs: { find: () => undefined },
   projects: { projectOf: () => undefined },
+  slots: unlimitedSlots,
 });
 
 test("the unfinished Updates of the Workspace are observed, and whether the Workspace has their stacks", () => {

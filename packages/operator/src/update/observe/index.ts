@@ -8,6 +8,7 @@ import type { PolicyProbe } from "../../approvals/policy-probe.ts";
 import { approvalPlanIndex } from "../../shared/approvals.ts";
 import { defaultLostNodeMs } from "../../shared/pods/lost-node.ts";
 import type { Clearances } from "../../shared/channels/clearances.ts";
+import type { Slots } from "../../shared/channels/slots.ts";
 import { workspaceIndex, workspaceKeyOf } from "../../shared/updates.ts";
 import { judgePod, podNameOf, podOwner } from "../../shared/pods/workspace-pod.ts";
 import { approvalFacts, planRefOf, stackRefOf } from "./approval.ts";
@@ -28,6 +29,7 @@ export interface UpdateWorld {
   readonly runs: Pick<Runs, "find">;
   readonly projects: Projects;
   readonly clearances?: Pick<Clearances, "has">;
+  readonly slots: Slots;
   /** `defaultLostNodeMs` when absent. */
   readonly lostNodeAfterMs?: number;
 }
@@ -61,6 +63,7 @@ export function observeUpdate(world: UpdateWorld, key: Key, { now }: { readonly 
     approvalPolicy: world.approvalPolicy.state(update.metadata.namespace ?? ""),
     lostNodeAfterMs: world.lostNodeAfterMs ?? defaultLostNodeMs,
     isCleared: world.clearances?.has(workspaceKey, key) ?? true,
+    slot: world.slots.state(workspaceKey),
     lostRuns: lostRunsOf(update, siblings),
   };
 }

@@ -84,7 +84,7 @@ const refuses = (message: string) => ({
   status: { message: containing(message) },
 });
 const starts = (...steps: readonly string[]) => ({
-  steps: ["confirmReady", ...steps].map((kind) => ({ kind })),
+  steps: ["claimSlot", "confirmReady", ...steps].map((kind) => ({ kind })),
   status: { podUid: "pod-a" },
 });
 
@@ -115,7 +115,7 @@ table("an Update in the Workspace of a Stack that requires approvals", [
   [
     "waits until its Stack is known",
     [...ready, withApproval({ stack: { state: "missing", name: "web" } })],
-    { ...writesNothing, requeueAt: noon + 5000 },
+    { ...writesNothing, requeueAt: noon + 15_000 },
   ],
   [
     "is refused without a plan while the admission policy is missing",
@@ -125,12 +125,12 @@ table("an Update in the Workspace of a Stack that requires approvals", [
   [
     "waits with its approved plan while the admission policy is missing",
     [...ready, applying, approved, policyMissing],
-    { ...writesNothing, requeueAt: noon + 5000 },
+    { ...writesNothing, requeueAt: noon + 15_000 },
   ],
   [
     "waits until the admission policy was checked",
     [...ready, applying, approved, policyIs({ kind: "unknown" })],
-    { ...writesNothing, requeueAt: noon + 5000 },
+    { ...writesNothing, requeueAt: noon + 15_000 },
   ],
 ]);
 
@@ -162,6 +162,7 @@ table("an Update that applies a plan", [
     {
       ...starts("confirmApproval"),
       steps: [
+        { kind: "claimSlot", starts: true },
         { kind: "confirmReady" },
         { kind: "confirmApproval" },
         { kind: "useApproval", approval: { name: "yes", uid: "approval-uid", resourceVersion: "5" } },
@@ -170,7 +171,7 @@ table("an Update that applies a plan", [
   ],
   [
     "continues if it has used the approval before a crash",
-    [...ready, applying, withApproval({ plan: made(), approvals: [approval({}, usedBy("update-uid"))] })],
+    [...ready, applying, withApproval({ plan: made(), approvals: [approval({}, usedBy("update-uid-1206"))] })],
     starts("confirmApproval"),
   ],
   [
@@ -288,7 +289,7 @@ table("the plan of an Update", [
   [
     "was lost after the start: the run is attached to, never started",
     [...started, lost, applying, approved],
-    { steps: [{ kind: "attachRun", runId: "update-uid" }] },
+    { steps: [{ kind: "attachRun", runId: "update-uid-1206" }] },
   ],
   [
     "does not matter to an Update that may be running",
@@ -353,7 +354,7 @@ describe("an Update that has made a plan", () => {
     expect(secrets[0]).toMatchObject({
       type: "Opaque",
       immutable: true,
-      metadata: { ownerReferences: [{ uid: "update-uid" }] },
+      metadata: { ownerReferences: [{ uid: "update-uid-1206" }] },
     });
   });
 

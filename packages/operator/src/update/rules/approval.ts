@@ -11,9 +11,10 @@ import {
   needsApproval,
   type ApprovalPolicy,
 } from "../../shared/approvals.ts";
+import { pauseMs } from "../../shared/pauses.ts";
 import * as messages from "../messages.ts";
 import type { PlanSource, Step, UpdatePlan } from "../steps.ts";
-import { hasStarted, type PlanFacts, type UpdateView } from "../view.ts";
+import { hasStarted, sinceCreation, type PlanFacts, type UpdateView } from "../view.ts";
 import { endedWithoutResult } from "./ended.ts";
 
 type Verdict =
@@ -85,11 +86,15 @@ export function approvalRefused(view: UpdateView): UpdatePlan | undefined {
 }
 
 /** In case nothing requeues it. */
-const unverifiedMs = 5_000;
+const unverifiedPauses = { least: 5000, most: 60_000 } as const;
 
 export function approvalUnverified(view: UpdateView): UpdatePlan | undefined {
   if (currentVerdict(view).kind !== "unknown") return undefined;
-  return { steps: [], outcome: { kind: "unchanged" }, requeueAt: view.now + unverifiedMs };
+  return {
+    steps: [],
+    outcome: { kind: "unchanged" },
+    requeueAt: view.now + pauseMs(sinceCreation(view), unverifiedPauses),
+  };
 }
 
 /** The plan that the Update applies; undefined if it applies none. */

@@ -12,7 +12,7 @@ import {
   workspaceReady,
 } from "../testing/views.ts";
 
-const cancels = { steps: [{ kind: "cancelRun", pod: { uid: "pod-a" }, runId: "update-uid" }], isWritten: true };
+const cancels = { steps: [{ kind: "cancelRun", pod: { uid: "pod-a" }, runId: "update-uid-1206" }], isWritten: true };
 const unreachable = run({ state: "unreachable", message: "x", sinceMs: noon });
 
 table("an Update that is deleted", [

@@ -25,7 +25,7 @@ import { planNotRead, running, runNotFollowed } from "./running.ts";
 import { specInvalid, stackUnknown } from "./spec.ts";
 import { finalizerMissing, start } from "./start.ts";
 import { notStopped } from "./timeout.ts";
-import { inputsNotRead, notFirst, podNotReady, workspaceUnavailable } from "./waiting.ts";
+import { inputsNotRead, notFirst, podNotReady, slotMissing, workspaceIdle, workspaceUnavailable } from "./waiting.ts";
 
 const rules: readonly Rule<UpdateView, UpdatePlan>[] = [
   completeWithFinalizer, // complete: remove the finalizer
@@ -45,6 +45,8 @@ const rules: readonly Rule<UpdateView, UpdatePlan>[] = [
   approvalRefused, // its Stack requires an approval that it does not have: it fails
   workspaceUnavailable, // the Workspace cannot run it yet: wait
   notFirst, // another Update of the Workspace runs first: wait
+  slotMissing, // as many updates as allowed are running: wait
+  workspaceIdle, // the Workspace has no pod: wait until it is awake
   podNotReady, // the Workspace's pod is missing or being replaced: wait
   inputsNotRead, // the Workspace has not read its Secrets and ConfigMaps since this Update was created: wait
   approvalUnverified, // its Stack, or the admission policy for Approvals, is not known yet: wait

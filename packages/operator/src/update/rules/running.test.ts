@@ -44,7 +44,7 @@ table("an Update whose pod is recorded", [
     started,
     {
       steps: [
-        { kind: "followRun", pod: { uid: "pod-a" }, request: { runId: "update-uid", operation: { kind: "up" } } },
+        { kind: "followRun", pod: { uid: "pod-a" }, request: { runId: "update-uid-1206", operation: { kind: "up" } } },
       ],
       isWritten: false,
     },

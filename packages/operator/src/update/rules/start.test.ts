@@ -1,7 +1,7 @@
 import { progresses, table } from "../testing/plans.ts";
 import { at, podIs, withFinalizer, workspaceReady } from "../testing/views.ts";
 
-const confirmed = { steps: [{ kind: "confirmReady" }] };
+const confirmed = { steps: [{ kind: "claimSlot", starts: true }, { kind: "confirmReady" }] };
 
 table("an Update that may start", [
   ["gets its finalizer first", [workspaceReady], { steps: [{ kind: "addFinalizer" }], isWritten: false }],

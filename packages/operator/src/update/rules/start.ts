@@ -9,6 +9,10 @@ export function finalizerMissing(view: UpdateView): UpdatePlan | undefined {
 }
 
 export function start(view: UpdateView): UpdatePlan {
-  const steps: readonly Step[] = [{ kind: "confirmReady" }, ...approvalSteps(view)];
+  const steps: readonly Step[] = [
+    { kind: "claimSlot", starts: true },
+    { kind: "confirmReady" },
+    ...approvalSteps(view),
+  ];
   return { steps, outcome: { kind: "started", podUid: view.pod?.agent.uid ?? "" } };
 }

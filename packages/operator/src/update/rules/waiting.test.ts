@@ -11,7 +11,21 @@ import {
   withStatus,
   workspaceIs,
   workspaceReady,
+  type ViewTrait,
 } from "../testing/views.ts";
+import type { UpdateView } from "../view.ts";
+
+const slotIs =
+  (slot: UpdateView["slot"]): ViewTrait =>
+  (view) => ({ ...view, slot });
+const thirdInLine = {
+  kind: "waiting",
+  position: 3,
+  total: 12,
+  limitOf: "operator",
+  limit: 20,
+  refreshAt: noon + 30_000,
+} as const;
 
 const missing = { kind: "waiting", reason: "WorkspaceNotFound", message: messages.workspaceMissing("web") } as const;
 
@@ -30,6 +44,31 @@ table("an Update that has not started", [
       ...waits("WorkspaceNotReady"),
       status: { conditions: [{ message: containing("Installing") }, {}, {}, {}] },
     },
+  ],
+  ["takes a slot before it starts", [workspaceReady, slotIs({ kind: "none" })], { steps: [{ kind: "claimSlot" }] }],
+  [
+    "takes a slot before its Workspace is woken",
+    [workspaceIs({ state: "idle" }), slotIs({ kind: "none" })],
+    { steps: [{ kind: "claimSlot", starts: false }], isWritten: false },
+  ],
+  [
+    "waits for a slot, and shows its position",
+    [workspaceReady, slotIs(thirdInLine)],
+    {
+      ...waits("WaitingForSlot"),
+      requeueAt: noon + 30_000,
+      status: { conditions: [{ message: containing("position 3 of 12") }, {}, {}, {}] },
+    },
+  ],
+  [
+    "needs no slot while its Workspace is being prepared",
+    [workspaceIs({ state: "notReady", message: "Installing." }), slotIs({ kind: "none" })],
+    waits("WorkspaceNotReady"),
+  ],
+  [
+    "needs no slot while another Update runs in the Workspace",
+    [workspaceReady, sibling("web-0", { hasStarted: true }), slotIs({ kind: "none" })],
+    waitsFor("web-0"),
   ],
   ["waits while its Workspace is being woken", [workspaceIs({ state: "idle" })], waits("WorkspaceNotReady")],
   [
@@ -77,7 +116,7 @@ table("an Update that has not started", [
   [
     "waits, without reporting it, until its Workspace has read its Secrets again",
     [workspaceReady, (view) => ({ ...view, isCleared: false })],
-    { ...writesNothing, requeueAt: noon + 5_000 },
+    { ...writesNothing, requeueAt: noon + 15_000 },
   ],
   [
     "waits while the pod is terminating",

@@ -1,8 +1,9 @@
 /** Updates that wait for their Workspace. */
+import { pauseMs } from "../../shared/pauses.ts";
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
 import type { UpdatePlan } from "../steps.ts";
-import { hasStarted, type SiblingFacts, type UpdateView } from "../view.ts";
+import { hasStarted, sinceCreation, type SiblingFacts, type UpdateView } from "../view.ts";
 
 type WaitingReason = Extract<Outcome, { kind: "waiting" }>["reason"];
 
@@ -22,10 +23,25 @@ export function workspaceUnavailable({ workspace, update }: UpdateView): UpdateP
     case "notReady":
       return wait(messages.workspaceNotReady(name, workspace.message));
     case "idle":
-      return wait(messages.workspaceIdle(name));
     case "ready":
       return undefined;
   }
+}
+
+/** It could run, or its Workspace could be woken for it. */
+export function slotMissing({ slot }: UpdateView): UpdatePlan | undefined {
+  switch (slot.kind) {
+    case "held":
+      return undefined;
+    case "none":
+      return { steps: [{ kind: "claimSlot", starts: false }], outcome: { kind: "unchanged" } };
+    case "waiting":
+      return { ...wait(messages.waitingForSlot(slot), "WaitingForSlot"), requeueAt: slot.refreshAt };
+  }
+}
+
+export function workspaceIdle({ workspace, update }: UpdateView): UpdatePlan | undefined {
+  return workspace.state === "idle" ? wait(messages.workspaceIdle(update.spec?.workspaceName ?? "")) : undefined;
 }
 
 /** A workspace has one run at a time, and the Updates that wait for it start in the order of their creation. */
@@ -52,12 +68,17 @@ export function podNotReady({ workspace, pod }: UpdateView): UpdatePlan | undefi
 }
 
 /** In case the Workspace controller does not requeue it. */
-const clearanceMs = 5_000;
+const clearancePauses = { least: 5000, most: 60_000 } as const;
 
 /**
  * A Secret may have been changed for this very Update, so its Workspace reads its inputs first. This is too short to be
  * reported.
  */
-export function inputsNotRead({ isCleared, now }: UpdateView): UpdatePlan | undefined {
-  return isCleared ? undefined : { steps: [], outcome: { kind: "unchanged" }, requeueAt: now + clearanceMs };
+export function inputsNotRead(view: UpdateView): UpdatePlan | undefined {
+  if (view.isCleared) return undefined;
+  return {
+    steps: [],
+    outcome: { kind: "unchanged" },
+    requeueAt: view.now + pauseMs(sinceCreation(view), clearancePauses),
+  };
 }

@@ -21,7 +21,8 @@ const fresh: Update = {
   metadata: {
     name: "web-1",
     namespace: "default",
-    uid: "update-uid",
+    // Its jitter is zero.
+    uid: "update-uid-1206",
     resourceVersion: "7",
     generation: 1,
     creationTimestamp: at(-60_000),
@@ -38,6 +39,7 @@ export function viewOf(...traits: readonly ViewTrait[]): UpdateView {
     siblings: [],
     lostNodeAfterMs: 300_000,
     isCleared: true,
+    slot: { kind: "held", forMs: 0 },
     lostRuns: [],
     approval: { approvals: [] },
     approvalPolicy: { kind: "inForce" },

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import type { ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import type { Candidate, UnschedulablePod } from "../view.ts";
-import { podsWantingRoom, preempted } from "./preemption.ts";
+import type { Candidate } from "../view.ts";
+import { planPreemptions, wantsRoom, type UnschedulablePod } from "./preemption.ts";
 import { ago, notReady, now, ready, update, view, wokenFor, type Trait } from "../testing/views.ts";
 
 const text = (ms: number): string => new Date(ms).toISOString();
@@ -40,22 +40,23 @@ describe("a pod wants room", () => {
     ["not when it has been unschedulable for longer", { message: cpu, createdAt: ago(601) }, false],
   ];
   test.each(cases)("%s", (_, pod, expected) => {
-    const unschedulable = [{ message: "", createdAt: ago(60), ...pod }];
-    expect(podsWantingRoom({ unschedulable, now })).toBe(expected ? 1 : 0);
+    expect(wantsRoom({ workspace: "team/new", message: "", createdAt: ago(60), ...pod }, now)).toBe(expected);
   });
 });
 
-const waiting = { message: "1 Insufficient cpu.", createdAt: ago(60) };
+const waiting = (workspace: string, seconds = 60): UnschedulablePod => ({
+  workspace,
+  message: "1 Insufficient cpu.",
+  createdAt: ago(seconds),
+});
 
 const preemptedAmong = (
   candidates: readonly Candidate[],
   { waitingPods = 1, terminatingPods = 0 }: { waitingPods?: number; terminatingPods?: number } = {},
-): string[] =>
-  preempted({
-    now,
-    unschedulable: Array.from({ length: waitingPods }, () => waiting),
-    room: { terminatingPods, candidates },
-  });
+): string[] => {
+  const unschedulable = Array.from({ length: waitingPods }, (_, index) => waiting(`team/new-${index}`));
+  return [...planPreemptions({ now, unschedulable, terminatingPods, candidates }).victims];
+};
 
 describe("a workspace is preempted", () => {
   const cases: [string, Candidate, boolean][] = [
@@ -88,5 +89,21 @@ describe("a workspace is preempted", () => {
 
   test("not when more pods are terminating than want room", () => {
     expect(preemptedAmong(idle, { terminatingPods: 2 })).toEqual([]);
+  });
+
+  test("in the namespace of the pod that wants room first, and elsewhere only if none is left there", () => {
+    const inNamespace = (namespace: string, { workspace, ...rest }: Candidate): Candidate => ({
+      ...rest,
+      workspace: { ...workspace, metadata: { ...workspace.metadata, namespace } },
+    });
+    const candidates = [
+      inNamespace("a", named("old", candidate([ready(900)]))),
+      inNamespace("b", named("idle", candidate([ready(60)]))),
+    ];
+    const victims = (...unschedulable: readonly UnschedulablePod[]): Record<string, string> =>
+      Object.fromEntries(planPreemptions({ now, unschedulable, terminatingPods: 0, candidates }).victimOf);
+    expect(victims(waiting("b/new"))).toEqual({ "b/new": "b/idle" });
+    expect(victims(waiting("b/new"), waiting("b/other", 30))).toEqual({ "b/new": "b/idle", "b/other": "a/old" });
+    expect(victims(waiting("c/new", 90), waiting("a/new"))).toEqual({ "a/new": "a/old", "c/new": "b/idle" });
   });
 });

@@ -1,8 +1,8 @@
 /** Which idle workspaces are scaled to zero early, because other pods are unschedulable. Pure. */
-import { keyOf, type Key } from "@pko/kube";
+import { keyOf, parseKey, type Key } from "@pko/kube";
 
 import { isUnschedulable } from "../pod/explain-pod.ts";
-import { hasWork, idleSince, isFailed, isPrepared, wokenUntil, type Candidate, type WorkspaceView } from "../view.ts";
+import { hasWork, idleSince, isFailed, isPrepared, wokenUntil, type Candidate, type Preemptions } from "../view.ts";
 
 /** A pod that has just become ready is about to get its Update: it makes no room for others. */
 export const leastIdleMs = 5000;
@@ -10,25 +10,60 @@ export const leastIdleMs = 5000;
 /** A pod that fits on no node at all must not shorten the idle timeout of other workspaces for longer than this. */
 const longestWaitMs = 10 * 60_000;
 
-type RoomView = Pick<WorkspaceView, "unschedulable" | "room" | "now">;
-
-/** How many pods room would help: it helps against exhausted resources, not against taints or selectors. */
-export function podsWantingRoom({ unschedulable, now }: Omit<RoomView, "room">): number {
-  return unschedulable.filter(
-    ({ message, createdAt }) => /Insufficient|Too many pods/.test(message) && now - createdAt <= longestWaitMs,
-  ).length;
+/** A pod of any Workspace that no node can take. */
+export interface UnschedulablePod {
+  readonly workspace: Key;
+  /** Of the scheduler. */
+  readonly message: string;
+  readonly createdAt: number;
 }
 
-/** As many as pods want room, those that have been idle for longest. */
-export function preempted(view: RoomView): Key[] {
-  const { room, now } = view;
-  if (!room) return [];
-  return room.candidates
+/** Which pods want and make room, and which Workspaces could. */
+export interface Room {
+  readonly now: number;
+  readonly unschedulable: readonly UnschedulablePod[];
+  readonly terminatingPods: number;
+  readonly candidates: readonly Candidate[];
+}
+
+/** Room helps against exhausted resources, not against taints or selectors. */
+export const wantsRoom = ({ message, createdAt }: UnschedulablePod, now: number): boolean =>
+  /Insufficient|Too many pods/.test(message) && now - createdAt <= longestWaitMs;
+
+/**
+ * For each pod that wants room, the workspace of its namespace that has been idle for longest; or one of another namespace, if
+ * its own has none left. Pods that are terminating make room already.
+ */
+export function planPreemptions(room: Room): Preemptions {
+  const wanting = room.unschedulable
+    .filter((pod) => wantsRoom(pod, room.now))
+    .toSorted((a, b) => a.createdAt - b.createdAt)
+    .slice(room.terminatingPods);
+  const idle = idleWorkspaces(room);
+  const byNamespace = Map.groupBy(idle, namespaceOf);
+  const victims = new Map<Key, Key>();
+  for (const { workspace } of wanting) {
+    const own = byNamespace.get(namespaceOf(workspace))?.shift();
+    if (own !== undefined) victims.set(workspace, own);
+  }
+  const taken = new Set(victims.values());
+  const others = idle.filter((key) => !taken.has(key));
+  for (const { workspace } of wanting) {
+    const other = victims.has(workspace) ? undefined : others.shift();
+    if (other !== undefined) victims.set(workspace, other);
+  }
+  return { victimOf: victims, victims: new Set(victims.values()) };
+}
+
+const namespaceOf = (key: Key): string => parseKey(key).namespace ?? "";
+
+/** Those that have been idle for longest first. */
+function idleWorkspaces({ candidates, now }: Room): Key[] {
+  return candidates
     .filter(({ workspace }) => wokenUntil({ workspace, now }) === undefined)
     .map((candidate) => ({ key: keyOf(candidate.workspace), since: idleWithPodSince(candidate) ?? Infinity }))
     .filter(({ since }) => now - since >= leastIdleMs)
     .toSorted((a, b) => a.since - b.since)
-    .slice(0, Math.max(0, podsWantingRoom(view) - room.terminatingPods))
     .map(({ key }) => key);
 }
 

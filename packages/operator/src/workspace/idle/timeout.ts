@@ -3,14 +3,14 @@ import { keyOf } from "@pko/kube";
 
 import { isRetryScheduled } from "../prepare/retry.ts";
 import { hasWork, idleSince, isFailed, isPrepared, wokenUntil, type WorkspaceView } from "../view.ts";
-import { leastIdleMs, preempted } from "./preemption.ts";
+import { leastIdleMs } from "./preemption.ts";
 
 /** Undefined for a workspace that keeps its pod. */
 export function idlesAt(view: WorkspaceView): number | undefined {
   const { workspace, updates, idleTimeoutMs, inputs } = view;
   if (!(isPrepared(workspace) || isWaitingForRetry(view)) || hasWork(updates)) return undefined;
   if (idleTimeoutMs === 0 || inputs?.ephemeralState) return undefined;
-  const isPreempted = preempted(view).includes(keyOf(workspace));
+  const isPreempted = view.preemptions.victims.has(keyOf(workspace));
   const timeoutMs = isPreempted ? Math.min(leastIdleMs, idleTimeoutMs) : idleTimeoutMs;
   return Math.max(idleSince(workspace, updates) + timeoutMs, wokenUntil(view) ?? 0);
 }

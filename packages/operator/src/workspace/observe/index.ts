@@ -5,15 +5,16 @@ import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Preparations, Runs } from "../../agents/agents.ts";
+import type { Slots } from "../../shared/channels/slots.ts";
 import { defaultLostNodeMs } from "../../shared/pods/lost-node.ts";
 import { isCertificateKnown, retryOf, type WorkspaceMemory } from "../memory.ts";
 import { findPod, observePod, observeStatefulSet } from "./pod.ts";
-import { observeUnschedulable } from "./room.ts";
+import type { PreemptionReader } from "./room.ts";
 import { observeUpdates } from "./updates.ts";
 import type { WorkspaceSettings } from "../settings.ts";
 import type { WorkspaceView } from "../view.ts";
 
-export interface WorkspaceWorld {
+export interface WorkspaceStores {
   readonly settings: WorkspaceSettings;
   readonly workspaces: Store<Workspace>;
   /** With `updateIndexers`. */
@@ -24,8 +25,13 @@ export interface WorkspaceWorld {
   readonly pods: Store<ApiObject<Pod>>;
   readonly preparations: Pick<Preparations, "hasResponded">;
   readonly runs: Pick<Runs, "find">;
+  readonly slots: Slots;
   /** Of all Workspaces. */
   readonly memory: ReadonlyMap<Key, WorkspaceMemory>;
+}
+
+export interface WorkspaceWorld extends WorkspaceStores {
+  readonly preemptions: PreemptionReader;
 }
 
 /** Undefined for a Workspace that does not exist. */
@@ -53,7 +59,8 @@ export function observeWorkspace(
     updates: observeUpdates(world, workspace, pod),
     idleTimeoutMs: (spec.ok ? spec.value.idleTimeoutMs : undefined) ?? world.settings.idleTimeoutMs,
     lostNodeAfterMs: world.settings.lostNodeAfterMs ?? defaultLostNodeMs,
-    unschedulable: observeUnschedulable(world),
+    preemptions: world.preemptions(moment),
+    slot: world.slots.state(key),
     ...(retry && { retry }),
     ...(written && { written }),
     ...(conflictSince !== undefined && { conflictSince }),

@@ -4,9 +4,11 @@ import { keyOf, type ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import { workspaceOfPod } from "../../shared/pods/workspace-pod.ts";
+import { planPreemptions, wantsRoom, type UnschedulablePod } from "../idle/preemption.ts";
 import { isUnschedulable, schedulingCondition } from "../pod/explain-pod.ts";
-import type { Candidate, Room, UnschedulablePod } from "../view.ts";
-import type { WorkspaceWorld } from "./index.ts";
+import type { Candidate, Preemptions } from "../view.ts";
+import type { WorkspaceStores } from "./index.ts";
 import { findPod } from "./pod.ts";
 import { observeUpdates } from "./updates.ts";
 
@@ -16,30 +18,56 @@ export const podIndexers = {
   [unschedulableIndex]: (pod: ApiObject<Pod>): string[] => (isUnschedulable(pod) ? ["yes"] : []),
 };
 
-export function observeUnschedulable({ pods }: Pick<WorkspaceWorld, "pods">): UnschedulablePod[] {
-  return pods.byIndex(unschedulableIndex, "yes").map((pod) => ({
-    message: schedulingCondition(pod)?.message ?? "",
-    createdAt: parseTimestamp(pod.metadata.creationTimestamp) ?? 0,
-  }));
+/** How long a plan is used. It needs all Workspaces, and while pods are unschedulable, every pass of each Workspace needs it. */
+const validMs = 1000;
+
+interface Moment {
+  readonly now: number;
+  readonly monotonic: number;
 }
 
-/** Reads all Workspaces, so only a step does it, when a rule needs it. */
-export function observeRoom(world: WorkspaceWorld): Room {
-  return {
-    terminatingPods: world.pods.list().filter(({ metadata }) => metadata.deletionTimestamp !== undefined).length,
-    candidates: world.workspaces.list().flatMap((workspace) => candidateFor(world, workspace) ?? []),
+export type PreemptionReader = (moment: Moment) => Preemptions;
+
+const noPreemptions: Preemptions = { victims: new Set(), victimOf: new Map() };
+
+export function preemptionReader(stores: WorkspaceStores): PreemptionReader {
+  let [plan, readAt] = [noPreemptions, -Infinity];
+  return ({ now, monotonic }) => {
+    if (monotonic - readAt < validMs) return plan;
+    [plan, readAt] = [preemptionsAt(stores, now), monotonic];
+    return plan;
   };
 }
 
-function candidateFor(world: WorkspaceWorld, workspace: Workspace): Candidate | undefined {
-  const pod = findPod(world, workspace);
+function preemptionsAt(stores: WorkspaceStores, now: number): Preemptions {
+  const unschedulable = unschedulablePods(stores);
+  if (!unschedulable.some((pod) => wantsRoom(pod, now))) return noPreemptions;
+  return planPreemptions({
+    now,
+    unschedulable,
+    terminatingPods: stores.pods.list().filter(({ metadata }) => metadata.deletionTimestamp !== undefined).length,
+    candidates: stores.workspaces.list().flatMap((workspace) => candidateFor(stores, workspace) ?? []),
+  });
+}
+
+function unschedulablePods({ pods }: Pick<WorkspaceStores, "pods">): UnschedulablePod[] {
+  return pods.byIndex(unschedulableIndex, "yes").flatMap((pod) => {
+    const workspace = workspaceOfPod(pod);
+    const message = schedulingCondition(pod)?.message ?? "";
+    const createdAt = parseTimestamp(pod.metadata.creationTimestamp) ?? 0;
+    return workspace === undefined ? [] : [{ workspace, message, createdAt }];
+  });
+}
+
+function candidateFor(stores: WorkspaceStores, workspace: Workspace): Candidate | undefined {
+  const pod = findPod(stores, workspace);
   if (!pod) return undefined;
   const { idleTimeoutSeconds } = workspace.spec ?? {};
   return {
     workspace,
     pod,
-    updates: observeUpdates(world, workspace, pod),
-    idleTimeoutMs: idleTimeoutSeconds === undefined ? world.settings.idleTimeoutMs : idleTimeoutSeconds * 1000,
-    losesState: world.memory.get(keyOf(workspace))?.losesState === true,
+    updates: observeUpdates(stores, workspace, pod),
+    idleTimeoutMs: idleTimeoutSeconds === undefined ? stores.settings.idleTimeoutMs : idleTimeoutSeconds * 1000,
+    losesState: stores.memory.get(keyOf(workspace))?.losesState === true,
   };
 }

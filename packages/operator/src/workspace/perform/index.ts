@@ -14,7 +14,7 @@ import { restoreStatefulSet, retryPodCreation, scaleToZero } from "./statefulset
 export const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
   "readInputs",
   "assessCertificate",
-  "readRoom",
+  "claimSlot",
   "checkNames",
   "dryRunPod",
   "requestAppToken",
@@ -33,8 +33,11 @@ export async function performWorkspace(
       return await readInputs(performer, step, context);
     case "assessCertificate":
       return await assessCertificate(performer, context);
-    case "readRoom":
-      return { kind: "replan", facts: { room: performer.observeRoom() } };
+    case "claimSlot":
+      return {
+        kind: "replan",
+        facts: { slot: performer.slots.claim(keyOf(context.view.workspace), "workspace", step.since) },
+      };
     case "checkNames":
       return await checkNames(performer, context);
     case "issueCertificate":

@@ -22,10 +22,11 @@ import type { StatefulSet } from "kubernetes-types/apps/v1";
 
 import type { OperatorCa, Preparations } from "../../agents/agents.ts";
 import { workspaces } from "../../kinds.ts";
+import type { Slots } from "../../shared/channels/slots.ts";
 import type { GitHubAppTokens } from "../../sources/github-app.ts";
 import { unfinishedNow } from "../observe/updates.ts";
 import type { WorkspaceSettings } from "../settings.ts";
-import type { Room, WorkspaceView } from "../view.ts";
+import type { WorkspaceView } from "../view.ts";
 
 export interface Writer {
   /** Must be fenced: it writes nothing unless this process leads. */
@@ -39,7 +40,7 @@ export interface Performer extends Writer {
   readonly ca: Pick<OperatorCa, "assess" | "workspaceCertificate">;
   readonly preparations: Preparations;
   readonly githubApps?: GitHubAppTokens;
-  readonly observeRoom: () => Room;
+  readonly slots: Pick<Slots, "claim">;
   /** Whether a pod with this image could not start, because it has no shell. */
   readonly hasNoShell: (image: string) => boolean;
   /** Reconciles another Workspace. */
@@ -87,10 +88,11 @@ export async function isPodFree(store: UpdateStore, { view, signal }: WorkspaceC
   return updates?.every(({ name, phase }) => phase !== "onPod" || known.has(name)) ?? true;
 }
 
-/** Also no waiting Update may exist, which could start in the pod. */
+/** Also no Update may exist that could start in the pod: one that waits for a slot cannot. */
 export async function isUnused(store: UpdateStore, { view, signal }: WorkspaceContext): Promise<boolean> {
   const updates = await unfinishedNow({ ...store, signal }, view.workspace);
-  return updates === undefined || updates.length === 0;
+  const queued = new Set(view.updates.filter(({ phase }) => phase === "queued").map(({ name }) => name));
+  return updates?.every(({ name, phase }) => phase !== "onPod" && queued.has(name)) ?? true;
 }
 
 /** The next pass observes what was deleted in the meantime. */

@@ -1,10 +1,11 @@
 /** What a rule decides, and how it becomes a plan. */
 import type { Rule } from "@pko/kube";
 
+import { pauseMs, type PauseLimits } from "../../shared/pauses.ts";
 import { lostNodeAt } from "../../shared/pods/lost-node.ts";
 import type { Outcome } from "../outcome.ts";
 import type { Step, WorkspacePlan } from "../steps.ts";
-import type { PodFacts, WorkspaceView } from "../view.ts";
+import { msSinceTransition, type PodFacts, type WorkspaceView } from "../view.ts";
 
 export interface Decision {
   readonly outcome: Outcome;
@@ -46,6 +47,18 @@ export function planOf(view: WorkspaceView, { outcome, steps, afterMs = Infinity
   const requeueAt = Math.min(view.now + afterMs, lostAt > view.now ? lostAt : Infinity);
   return { outcome, steps, ...(Number.isFinite(requeueAt) && { requeueAt }) };
 }
+
+/** Something is missing that may appear soon, and that no watch reports: checked less often the longer it is missing. */
+export const missingPause = (view: WorkspaceView): number => pause(view, { least: intervals.missing, most: 60_000 });
+
+/** Other workspaces may become idle at any time. */
+export const roomPause = (view: WorkspaceView): number => pause(view, { least: intervals.missing, most: 15_000 });
+
+/** A person has to change something that no watch reports. */
+export const problemPause = (view: WorkspaceView): number => pause(view, { least: intervals.safety, most: 600_000 });
+
+const pause = (view: WorkspaceView, limits: PauseLimits): number =>
+  pauseMs({ sinceMs: msSinceTransition(view), id: view.workspace.metadata.uid ?? "" }, limits);
 
 /** Why the pod is not up. */
 export function explained({ explanation, isDeleting }: PodFacts): Outcome {

@@ -14,7 +14,6 @@ import {
   set,
   shortage,
   update,
-  without,
   withoutAddress,
   wokenFor,
   type Trait,
@@ -99,11 +98,6 @@ describe("a workspace without work", () => {
     "becomes idle sooner if it is preempted for an unschedulable pod": {
       when: [ready(20), set(), pod(), shortage("web")],
       outcome: "idle",
-    },
-    "checks first whether it is preempted for an unschedulable pod": {
-      when: [ready(20), set(), pod(), shortage("web"), without("room")],
-      steps: ["readRoom"],
-      outcome: "unchanged",
     },
     "keeps its pod if another workspace is preempted": {
       when: [ready(20), set(), pod(), shortage("other")],
@@ -204,11 +198,6 @@ describe("an idle workspace", () => {
     "shortens the grace period of a former pod that does not terminate": {
       when: [...idle, pod({ isDeleting: true, terminatingSince: ago(61) })],
       steps: ["deletePod"],
-      outcome: "idle",
-    },
-    "makes no room for others, so it does not read which workspaces could": {
-      when: [...idle, shortage("web"), without("room")],
-      steps: ["forgetPreparation"],
       outcome: "idle",
     },
     "may have no StatefulSet": { when: [ready(), withoutAddress], steps: ["forgetPreparation"], outcome: "idle" },

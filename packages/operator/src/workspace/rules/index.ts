@@ -26,13 +26,14 @@ import type { WorkspacePlan } from "../steps.ts";
 import type { WorkspaceView } from "../view.ts";
 import { planOf, type WorkspaceRule } from "./decision.ts";
 import { backedOff, idle, idleTimeoutReached } from "./idle.ts";
-import { certificateMissing, inputsUnread, namesUnchecked, podCertificateInvalid, roomUnread } from "./inputs.ts";
+import { certificateMissing, inputsUnread, namesUnchecked, podCertificateInvalid } from "./inputs.ts";
 import { nodeLost, terminatingTooLong } from "./node.ts";
 import { aboutToReplacePod, objectsDiffer, statefulSetChanged, statefulSetNotObserved } from "./objects.ts";
 import { nameTaken } from "./ownership.ts";
 import { outdatedPodStuck, podMissing, podNotUp, podOutdated, podStarting } from "./pod.ts";
 import { prepare } from "./preparation.ts";
 import { updateRunning, updateUnprepared } from "./running.ts";
+import { slotMissing } from "./slot.ts";
 import {
   deleted,
   referencesMissing,
@@ -54,13 +55,13 @@ const rules: readonly WorkspaceRule[] = [
   idle, //                   ready and scaled to zero
   backedOff, //              the preparation failed: scaled to zero until the next attempt
   inputsUnread, //           read the Secrets, ConfigMaps and the Program from which the objects and the request are built
-  roomUnread, //             pods lack room on their nodes: read which workspaces could make some
   updateUnprepared, //       the agent cannot start the Update in the pod: only prepare it
   idleTimeoutReached, //     nothing has needed the pod for the idle timeout: scale to zero
   templateInvalid, //        the pod or the Service cannot be built from the templates
   sourceUnavailable, //      the request to the agent lacks a Program, a Secret or a token
   referencesMissing, //      the pod reads a Secret or ConfigMap that does not exist
   aboutToReplacePod, //      the pod must be replaced, and an Update waits: report it first
+  slotMissing, //            there is no pod, and as many updates as allowed are running: wait, before anything is created
   namesUnchecked, //         the objects must be applied: check that no other owner has their names
   certificateMissing, //     there is no pod yet, and its certificate is not valid: issue it
   objectsDiffer, //          the StatefulSet and the Service are not as they should be: apply them

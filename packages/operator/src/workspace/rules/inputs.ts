@@ -1,5 +1,4 @@
 /** Rules that request what has to be read by name, before the rules that depend on it. */
-import { podsWantingRoom } from "../idle/preemption.ts";
 import type { Step } from "../steps.ts";
 import type { WorkspaceView } from "../view.ts";
 import { decide, type Decision, type WorkspaceRule } from "./decision.ts";
@@ -11,10 +10,6 @@ export const inputsUnread: WorkspaceRule = ({ spec, inputs }) =>
 
 /** A pod needs a valid certificate in any state, above all while an Update runs in it: the result is fetched with it. */
 export const podCertificateInvalid: WorkspaceRule = (view) => (view.pod ? withCertificate(view) : undefined);
-
-/** A Workspace that is idle itself, or in which an Update runs, makes no room: the rules before this one decide about it. */
-export const roomUnread: WorkspaceRule = (view) =>
-  podsWantingRoom(view) > 0 && !view.room ? first({ kind: "readRoom" }) : undefined;
 
 export const namesUnchecked: WorkspaceRule = (view) =>
   objectsToApply(view) && !view.occupied ? first({ kind: "checkNames" }) : undefined;

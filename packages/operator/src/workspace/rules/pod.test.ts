@@ -15,7 +15,6 @@ import {
   status,
   unobservedSet,
   view,
-  without,
   type Trait,
 } from "../testing/views.ts";
 import { planWorkspace } from "./index.ts";
@@ -51,10 +50,20 @@ describe("a missing pod", () => {
       outcome: "waiting",
     },
     "is reported as being created if the dry run shows nothing": {
-      when: [notReady(), set(), given({ admission: { kind: "unknown" } })],
+      when: [notReady(10), set(), given({ admission: { kind: "unknown" } })],
       outcome: "waiting",
       contains: "being created",
       requeueAfterMs: 5000,
+    },
+    "is checked with a dry run less often the longer it is missing": {
+      when: [notReady(120), set(), given({ admission: { kind: "rejected", message: "exceeded quota: q" } })],
+      outcome: "waiting",
+      requeueAfterMs: 30_000,
+    },
+    "is checked with a dry run once a minute in the end": {
+      when: [notReady(3600), set(), given({ admission: { kind: "rejected", message: "exceeded quota: q" } })],
+      outcome: "waiting",
+      requeueAfterMs: 60_000,
     },
     "is reported with the API server's reason if admission rejects it": {
       when: [notReady(), set(), given({ admission: { kind: "rejected", message: "exceeded quota: q" } })],
@@ -117,17 +126,17 @@ describe("a pod that is not up", () => {
       outcome: "waiting",
       contains: "no node can take the pod",
     },
-    "has the workspaces reconciled that have been idle for longest, if it is unschedulable": {
-      when: [ready(), shortage("a", "b"), notReady(), set(), podDown("no node", { isUnschedulable: true })],
-      steps: ["reconcileOther", "reconcileOther"],
+    "has the workspace reconciled that makes room for it, if it is unschedulable": {
+      when: [ready(), shortage("a"), notReady(10), set(), podDown("no node", { isUnschedulable: true })],
+      steps: ["reconcileOther"],
       outcome: "waiting",
       contains: "idle workspaces are being scaled to zero",
       requeueAfterMs: 5000,
     },
-    "has the workspaces read that could make room, if it is unschedulable": {
-      when: [ready(), shortage("a"), without("room"), notReady(), set(), podDown("no node", { isUnschedulable: true })],
-      steps: ["readRoom"],
-      outcome: "unchanged",
+    "is checked at least every 15 seconds while it is unschedulable, because others may become idle": {
+      when: [notReady(3600), set(), podDown("no node", { isUnschedulable: true })],
+      outcome: "waiting",
+      requeueAfterMs: 15_000,
     },
     "is contacted when its agent is about to start, before the kubelet reports it": {
       when: [notReady(), set(), podStarting],

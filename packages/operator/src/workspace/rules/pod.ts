@@ -1,12 +1,21 @@
 /** Rules for the pod: it must exist, match the current template, and be up. */
+import { keyOf } from "@pko/kube";
+
 import { ownershipConflict } from "../../shared/objects/ownership.ts";
 import { findCondition } from "../../shared/objects/conditions.ts";
-import { preempted } from "../idle/preemption.ts";
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
 import type { Step } from "../steps.ts";
 import { msSinceTransition, type WorkspaceView } from "../view.ts";
-import { decide, explained, intervals, type Decision, type WorkspaceRule } from "./decision.ts";
+import {
+  decide,
+  explained,
+  intervals,
+  missingPause,
+  roomPause,
+  type Decision,
+  type WorkspaceRule,
+} from "./decision.ts";
 import { podBeingCreated } from "./objects.ts";
 import { blockedBy } from "./ownership.ts";
 import { isAnswered, outcomeOfPreparation } from "./preparation.ts";
@@ -33,17 +42,17 @@ export const podMissing: WorkspaceRule = (view) => {
     case "rejected":
       return decide(
         { kind: "waiting", message: messages.podRejected(admission.message), isStuck: true },
-        intervals.missing,
+        missingPause(view),
       );
     case "admitted":
-      return decide(podBeingCreated, intervals.missing, retryCreation(view));
+      return decide(podBeingCreated, missingPause(view), retryCreation(view));
     case undefined: {
       // The StatefulSet's controller has had time to create it, and does not report why it has not.
       const isLate = statefulSet?.updateRevision && msSinceTransition(view) >= intervals.podMissing;
-      return decide(podBeingCreated, intervals.missing, isLate ? [{ kind: "dryRunPod" }] : []);
+      return decide(podBeingCreated, missingPause(view), isLate ? [{ kind: "dryRunPod" }] : []);
     }
     case "unknown":
-      return decide(podBeingCreated, intervals.missing);
+      return decide(podBeingCreated, missingPause(view));
   }
 };
 
@@ -75,14 +84,9 @@ export const podNotUp: WorkspaceRule = (view) => {
 };
 
 function unschedulable(view: WorkspaceView, explanation: string): Decision | undefined {
-  const { pod } = view;
-  const idle = preempted(view);
-  // Other workspaces may become idle at any time.
-  if (idle.length === 0) return pod && decide(explained(pod), intervals.missing);
+  const { pod, preemptions, workspace } = view;
+  const victim = preemptions.victimOf.get(keyOf(workspace));
+  if (victim === undefined) return pod && decide(explained(pod), roomPause(view));
   const outcome: Outcome = { kind: "waiting", message: messages.idlePreempted(explanation), isStuck: true };
-  return decide(
-    outcome,
-    intervals.missing,
-    idle.map((key) => ({ kind: "reconcileOther", key })),
-  );
+  return decide(outcome, roomPause(view), [{ kind: "reconcileOther", key: victim }]);
 }

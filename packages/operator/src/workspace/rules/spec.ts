@@ -3,20 +3,25 @@ import { describeProblems } from "@pko/api";
 
 import * as messages from "../messages.ts";
 import { isServing, type WorkspaceView } from "../view.ts";
-import { decide, intervals, type Decision, type WorkspaceRule } from "./decision.ts";
+import { decide, intervals, missingPause, problemPause, type Decision, type WorkspaceRule } from "./decision.ts";
 
 export const deleted: WorkspaceRule = ({ workspace }) =>
   workspace.metadata.deletionTimestamp
     ? decide({ kind: "deleting" }, undefined, [{ kind: "forgetPreparation" }])
     : undefined;
 
-export const rejectedByApiServer: WorkspaceRule = ({ rejection }) =>
-  rejection === undefined ? undefined : decide({ kind: "misconfigured", message: rejection }, intervals.safety);
+export const rejectedByApiServer: WorkspaceRule = (view) => {
+  const { rejection } = view;
+  return rejection === undefined
+    ? undefined
+    : decide({ kind: "misconfigured", message: rejection }, problemPause(view));
+};
 
-export const specInvalid: WorkspaceRule = ({ spec, pod }) => {
+export const specInvalid: WorkspaceRule = (view) => {
+  const { spec, pod } = view;
   if (spec.ok) return undefined;
   // The pod's certificate must be renewed in time, even while the spec stays invalid.
-  const afterMs = pod ? intervals.safety : undefined;
+  const afterMs = pod ? problemPause(view) : undefined;
   return decide({ kind: "misconfigured", message: describeProblems(spec.problems) }, afterMs);
 };
 
@@ -29,11 +34,12 @@ export const templateInvalid: WorkspaceRule = ({ inputs }) => {
 export const sourceUnavailable: WorkspaceRule = (view) => (isServing(view) ? undefined : requestIncomplete(view));
 
 /** Applies where the request to the agent cannot be built, or needs a token first. */
-export function requestIncomplete({ inputs }: WorkspaceView): Decision | undefined {
+export function requestIncomplete(view: WorkspaceView): Decision | undefined {
+  const { inputs } = view;
   switch (inputs?.requested.kind) {
     case "incomplete": {
       const { message, soon } = inputs.requested;
-      return decide({ kind: "misconfigured", message }, soon ? intervals.missing : intervals.safety);
+      return decide({ kind: "misconfigured", message }, soon ? missingPause(view) : problemPause(view));
     }
     case "needsAppToken":
       return decide({ kind: "unchanged" }, undefined, [{ kind: "requestAppToken", app: inputs.requested.app }]);
@@ -43,10 +49,11 @@ export function requestIncomplete({ inputs }: WorkspaceView): Decision | undefin
   }
 }
 
-export const referencesMissing: WorkspaceRule = ({ inputs, pod }) => {
+export const referencesMissing: WorkspaceRule = (view) => {
+  const { inputs, pod } = view;
   const [first, ...others] = inputs?.missing ?? [];
   // A pod that is up has read them: it is not replaced by one that could not start.
   if (first === undefined || pod?.isUp) return undefined;
   const message = messages.firstMissing(first, others.length);
-  return decide({ kind: "waiting", message, isStuck: true }, intervals.missing);
+  return decide({ kind: "waiting", message, isStuck: true }, missingPause(view));
 };

@@ -30,11 +30,18 @@ export function view(...traits: readonly Trait[]): WorkspaceView {
     workspace: {
       apiVersion: workspaceKind.apiVersion,
       kind: workspaceKind.kind,
-      metadata: { name: "web", namespace: "team", uid: "w1", generation: 2, creationTimestamp: timestamp(ago(3600)) },
+      metadata: {
+        name: "web",
+        namespace: "team",
+        uid: "w1-158",
+        generation: 2,
+        creationTimestamp: timestamp(ago(3600)),
+      },
     },
     spec: normalizeWorkspace({ metadata: { name: "web", namespace: "team" }, spec: plainSpec }),
     updates: [],
-    unschedulable: [],
+    preemptions: { victims: new Set(), victimOf: new Map() },
+    slot: { kind: "held", forMs: 0 },
     idleTimeoutMs: settings.idleTimeoutMs,
     lostNodeAfterMs: 300_000,
     certificate: "current",
@@ -183,30 +190,16 @@ export const retryAt = (at: number): Trait => given({ retry: { at, failures: 1 }
 
 /** As before a step has found it out. */
 export const without =
-  (...facts: readonly ("inputs" | "certificate" | "occupied" | "room")[]): Trait =>
+  (...facts: readonly ("inputs" | "certificate" | "occupied")[]): Trait =>
   (each) =>
     facts.reduce((rest, fact) => {
       const { [fact]: _, ...others } = rest;
       return others;
     }, each);
 
-/** As many pods wait for room as there are names: those of idle Workspaces in the state of this one. */
-export const shortage =
-  (...names: readonly string[]): Trait =>
-  (each) => ({
-    ...each,
-    unschedulable: names.map(() => ({ message: "0/1 nodes are available: 1 Insufficient cpu.", createdAt: ago(60) })),
-    room: {
-      terminatingPods: 0,
-      candidates: names.map((name) => ({
-        workspace: { ...each.workspace, metadata: { ...each.workspace.metadata, name } },
-        pod: { apiVersion: "v1", kind: "Pod", metadata: { name: `${name}-workspace-0` } },
-        updates: [],
-        idleTimeoutMs: each.idleTimeoutMs,
-        losesState: false,
-      })),
-    },
-  });
+/** A pod wants room, and this Workspace of the same namespace is scaled to zero for it. */
+export const shortage = (name: string): Trait =>
+  given({ preemptions: { victims: new Set([`team/${name}`]), victimOf: new Map([["team/web", `team/${name}`]]) } });
 
 export const given =
   (part: Partial<WorkspaceView>): Trait =>

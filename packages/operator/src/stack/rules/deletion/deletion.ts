@@ -19,7 +19,7 @@ import {
 } from "../../view.ts";
 import { destroyDue } from "../due.ts";
 import { workspaceInUseMs } from "../no-update-due.ts";
-import { recheckMs } from "../spec.ts";
+import { recheckAt } from "../recheck.ts";
 
 /** Finalizers of others may still delay the deletion. */
 export function finalizerRemoved(view: StackView): StackPlan | undefined {
@@ -86,7 +86,8 @@ export function destroySourceMissing(view: StackView): StackPlan | undefined {
   if (!isDeleting(view) || !spec || destroyDue(view, spec).kind !== "now") return undefined;
   if (destroyOrigin(view, spec) || source.kind === "ready") return undefined;
   if (source.kind === "pending") return wait(processing(messages.waitingForDestroySource(source.what), source.what));
-  return wait(stalled("SourceUnavailable", messages.destroyNeedsProgram(source.message)), view.now + recheckMs);
+  const outcome = stalled("SourceUnavailable", messages.destroyNeedsProgram(source.message));
+  return wait(outcome, recheckAt(view, "SourceUnavailable"));
 }
 
 /**

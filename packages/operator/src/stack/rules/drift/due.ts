@@ -1,5 +1,6 @@
 /** When is a drift check due? Pure. */
 import { parseTimestamp } from "../../../shared/parse-timestamp.ts";
+import { jittered } from "../../../shared/pauses.ts";
 import { driftRequestOf, nextCheckTime } from "../../history/drift.ts";
 import { lastTypeOf } from "../../history/trigger.ts";
 import { isDeleting, lastUpdateIn, presentStatus, validSpec, type StackView } from "../../view.ts";
@@ -18,7 +19,7 @@ export function driftDue(view: StackView): DriftDue {
   const request = driftRequestOf(stack);
   const { drift } = presentStatus(view);
   const isRequested = request !== "" && request !== drift?.request;
-  const at = drift ? nextCheckTime(drift, spec) : firstCheckTime(view);
+  const at = drift ? nextCheckTime(view, drift) : firstCheckTime(view);
   if (!isRequested && (at === undefined || now < at)) return at === undefined ? never : { kind: "checkAt", at };
   const { revision, digest } = source;
   const trigger = currentTrigger(view, { spec, revision, digest });
@@ -39,5 +40,7 @@ function isSettled(view: StackView): boolean {
 /** An interval after the last update. */
 function firstCheckTime(view: StackView): number | undefined {
   const everyMs = validSpec(view)?.driftDetection?.everyMs;
-  return everyMs === undefined ? undefined : (parseTimestamp(lastUpdateIn(view)?.lastResyncTime) ?? 0) + everyMs;
+  if (everyMs === undefined) return undefined;
+  const updatedAt = parseTimestamp(lastUpdateIn(view)?.lastResyncTime) ?? 0;
+  return updatedAt + jittered(everyMs, view.stack.metadata.uid ?? "");
 }

@@ -1,0 +1,151 @@
+/**
+ * The workspaces that wait for a slot. The namespace that holds the fewest slots is next; of those that hold equally many, the
+ * one that was not given a slot for longest. Within a namespace, who has waited longest is first. A namespace at its own limit
+ * does not block others.
+ */
+import { parseKey, type Key } from "@pko/kube";
+
+export interface Place {
+  /** From 1. */
+  readonly position: number;
+  readonly total: number;
+}
+
+/** The slots that namespaces hold and may hold. */
+export interface Shares {
+  held(namespace: string): number;
+  /** Infinity if there is none. */
+  limit(namespace: string): number;
+}
+
+interface Waiting {
+  readonly key: Key;
+  readonly since: number;
+}
+
+export class SlotLine {
+  readonly #shares: Shares;
+  /** By namespace. None is empty. */
+  readonly #lines = new Map<string, Waiting[]>();
+  /** When each namespace was last given a slot: a serial number. It stays while the namespace does not wait. */
+  readonly #served = new Map<string, number>();
+  #serial = 0;
+  readonly #since = new Map<Key, number>();
+
+  constructor(shares: Shares) {
+    this.#shares = shares;
+  }
+
+  get size(): number {
+    return this.#since.size;
+  }
+
+  has(key: Key): boolean {
+    return this.#since.has(key);
+  }
+
+  /** The number of waiting workspaces by namespace. */
+  sizes(): ReadonlyMap<string, number> {
+    return new Map([...this.#lines].map(([namespace, { length }]) => [namespace, length]));
+  }
+
+  add(key: Key, since: number): void {
+    if (this.has(key)) return;
+    this.#since.set(key, since);
+    const line = this.#lines.get(namespaceOf(key)) ?? [];
+    line.splice(firstAfter(line, since), 0, { key, since });
+    this.#lines.set(namespaceOf(key), line);
+  }
+
+  remove(key: Key): void {
+    if (!this.#since.delete(key)) return;
+    const namespace = namespaceOf(key);
+    const line = this.#lines.get(namespace) ?? [];
+    line.splice(
+      line.findIndex((waiting) => waiting.key === key),
+      1,
+    );
+    if (line.length === 0) this.#lines.delete(namespace);
+  }
+
+  clear(): void {
+    this.#lines.clear();
+    this.#since.clear();
+  }
+
+  /** Removes and returns the workspace that is next; undefined if none waits whose namespace may have another slot. */
+  take(): Key | undefined {
+    const [first] = this.#lines.get(this.#next() ?? "") ?? [];
+    if (!first) return undefined;
+    this.#served.set(namespaceOf(first.key), ++this.#serial);
+    this.remove(first.key);
+    return first.key;
+  }
+
+  #next(): string | undefined {
+    let next: string | undefined;
+    for (const namespace of this.#lines.keys()) {
+      const { held, limit } = this.#shares;
+      if (held(namespace) >= limit(namespace)) continue;
+      const fewer = next === undefined ? -1 : held(namespace) - held(next);
+      if (fewer < 0 || (fewer === 0 && this.#servedAt(namespace) < this.#servedAt(next ?? ""))) next = namespace;
+    }
+    return next;
+  }
+
+  #servedAt(namespace: string): number {
+    return this.#served.get(namespace) ?? 0;
+  }
+
+  /** The place among all, if no slot were returned and nobody joined. */
+  placeOf(key: Key): Place {
+    const own = namespaceOf(key);
+    const ahead = this.#aheadInNamespace(key);
+    const level = this.#shares.held(own) + ahead;
+    let position = ahead + 1;
+    let isEarlier = true;
+    for (const [namespace, { length }] of this.#lines) {
+      if (namespace === own) isEarlier = false;
+      else {
+        const isFirst = this.#isFirst(namespace, { own, isEarlier });
+        position += this.#servedBelow(namespace, { length, level: isFirst ? level + 1 : level });
+      }
+    }
+    return { position, total: this.size };
+  }
+
+  /** Whether it comes before the other one when both hold equally many: then it was given a slot less recently. */
+  #isFirst(namespace: string, { own, isEarlier }: { readonly own: string; readonly isEarlier: boolean }): boolean {
+    const held = this.#shares.held(namespace) - this.#shares.held(own);
+    const servedAt = this.#servedAt(namespace) - this.#servedAt(own);
+    return held > 0 || (held === 0 && (servedAt < 0 || (servedAt === 0 && isEarlier)));
+  }
+
+  /** The place in its namespace, which is at its limit. */
+  placeInNamespace(key: Key): Place {
+    return { position: this.#aheadInNamespace(key) + 1, total: this.#lines.get(namespaceOf(key))?.length ?? 0 };
+  }
+
+  /** How many of a namespace get a slot before it holds `level` of them. */
+  #servedBelow(namespace: string, { length, level }: { readonly length: number; readonly level: number }): number {
+    const held = this.#shares.held(namespace);
+    const free = this.#shares.limit(namespace) - held;
+    return Math.max(0, Math.min(length, free, level - held));
+  }
+
+  #aheadInNamespace(key: Key): number {
+    const line = this.#lines.get(namespaceOf(key)) ?? [];
+    return Math.max(
+      0,
+      line.findIndex((waiting) => waiting.key === key),
+    );
+  }
+}
+
+function firstAfter(line: readonly Waiting[], since: number): number {
+  let at = line.length;
+  while (at > 0 && (line[at - 1]?.since ?? 0) > since) at--;
+  return at;
+}
+
+export const namespaceOf = (key: Key): string => parseKey(key).namespace ?? "";

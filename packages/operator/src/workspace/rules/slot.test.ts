@@ -1,0 +1,99 @@
+import { describe, expect, test } from "bun:test";
+
+import { checkPlans } from "../testing/cases.ts";
+import {
+  ago,
+  given,
+  now,
+  notReady,
+  pod,
+  podDown,
+  ready,
+  set,
+  specified,
+  update,
+  view,
+  withoutAddress,
+  wokenFor,
+  type Trait,
+} from "../testing/views.ts";
+import type { WorkspaceView } from "../view.ts";
+import { planWorkspace } from "./index.ts";
+import { slotUse } from "./slot.ts";
+
+const slotIs = (slot: WorkspaceView["slot"]): Trait => given({ slot });
+const none = slotIs({ kind: "none" });
+const waiting = slotIs({
+  kind: "waiting",
+  position: 3,
+  total: 12,
+  limitOf: "namespace",
+  limit: 10,
+  refreshAt: now + 30_000,
+});
+const asleep = [ready(), withoutAddress, set({ replicas: 0 })];
+
+describe("a Workspace takes a slot", () => {
+  checkPlans({
+    "before its pod is created": { when: [none], steps: ["claimSlot"], outcome: "unchanged" },
+    "before it is woken for an Update": {
+      when: [...asleep, update("waiting"), none],
+      steps: ["claimSlot"],
+      outcome: "unchanged",
+    },
+    "but not for an Update that waits for one itself": {
+      when: [...asleep, update("queued"), none],
+      steps: ["forgetPreparation"],
+      outcome: "idle",
+    },
+    "but not if a person needs the pod": {
+      when: [...asleep, wokenFor(60), none],
+      steps: ["applyObjects"],
+      outcome: "waiting",
+    },
+    "but not if it has a pod": { when: [notReady(), set(), pod(), none], steps: ["prepare"], outcome: "preparing" },
+    "and waits without creating anything": {
+      when: [waiting],
+      outcome: "waitingForSlot",
+      contains:
+        "all 10 slots of the namespace are in use (controller.maxConcurrentUpdatesPerNamespace): position 3 of 12",
+      reason: "WaitingForSlot",
+      requeueAfterMs: 30_000,
+    },
+  });
+
+  test.each([
+    ["keeps its place after a restart", "WaitingForSlot", ago(60)],
+    ["starts to wait now if it waited for something else", "InstallationFailed", now],
+  ])("%s", (_, reason, since) => {
+    expect(planWorkspace(view(notReady(60, reason), none)).steps).toEqual([{ kind: "claimSlot", since }]);
+  });
+});
+
+describe("the slot of a Workspace", () => {
+  const heldFor = (seconds: number): Trait => slotIs({ kind: "held", forMs: seconds * 1000 });
+  const unschedulable = podDown("no node", { isUnschedulable: true });
+
+  test.each<[string, Trait[], string]>([
+    ["is kept while its pod is created", [heldFor(299)], "kept"],
+    [
+      "is kept while its pod does not start, for five minutes",
+      [notReady(), set(), unschedulable, heldFor(299)],
+      "kept",
+    ],
+    ["is then given up, so that others can run", [notReady(), set(), unschedulable, heldFor(300)], "givenUp"],
+    ["is kept while it is prepared, however long that takes", [notReady(), set(), pod(), heldFor(9000)], "kept"],
+    ["is given up if its spec is invalid", [specified({ stacks: [{ name: "" }] })], "givenUp"],
+    ["is no longer needed when it is idle", asleep, "ended"],
+  ])("%s", (_, traits, use) => {
+    const observed = view(...traits);
+    expect(slotUse(observed, planWorkspace(observed))).toBe(use as never);
+  });
+
+  test("is kept for an Update that waits in a ready Workspace", () => {
+    const plan = { steps: [], outcome: { kind: "ready", address: "10.0.0.1:50051" } } as const;
+    expect(slotUse(view(update("waiting")), plan)).toBe("kept");
+    expect(slotUse(view(update("ended")), plan)).toBe("ended");
+    expect(slotUse(view(), { steps: [], outcome: { kind: "nodeLost", message: "" } })).toBe("givenUp");
+  });
+});
