@@ -1,6 +1,7 @@
 export * from "./kinds.ts";
 export * from "./agents/agents.ts";
 export { policyProbe, type PolicyProbe } from "./approvals/policy-probe.ts";
+export { classReflectors } from "./classes/access.ts";
 export { operatorCa } from "./agents/operator-ca.ts";
 export { optionVariables } from "./options.ts";
 export { recordsController } from "./records/controller.ts";
@@ -11,6 +12,7 @@ export { runs } from "./agents/runs.ts";
 export { updateController, type UpdateController } from "./update/controller.ts";
 export { updateFinalizer } from "./update/finalizer.ts";
 export { approvalIndexers } from "./shared/approvals.ts";
+export type { ClassReflectors } from "./shared/workspace-classes.ts";
 export { restsUntil, updateIndexers } from "./shared/updates.ts";
 export { readOutputs } from "./shared/outputs/stored-outputs.ts";
 export { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";

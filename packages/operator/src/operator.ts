@@ -32,6 +32,7 @@ import {
 import { selfSignedCertificate } from "@pko/rpc/pki";
 
 import { policyProbe } from "./approvals/policy-probe.ts";
+import { classReflectors } from "./classes/access.ts";
 import { operatorCa } from "./agents/operator-ca.ts";
 import { Agreements } from "./agents/agreements.ts";
 import { preparations } from "./agents/preparations.ts";
@@ -77,6 +78,7 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   const events = eventRecorder({ client, component: eventSource, instance: options.podName, log, metrics });
 
   const reflectors = sharedReflectors(reading, options, log);
+  const workspaceClasses = await classReflectors(reading, watchErrors(log), log);
   exposeStuckPods(metrics, { updates: reflectors.updates.store, workspaces: reflectors.workspaces.store });
   const ca = await loadCa(operatorCa({ client: reading, namespace: options.namespace, log }));
   const connections = { ca, agreements: new Agreements(), log };
@@ -90,7 +92,7 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   const githubApps = githubAppTokens({ policy: options, inherited: process.env });
   const cleared = clearances((update) => updateControl.enqueue(update));
   const references = referencePoller({ client: reading, everyMs: options.referenceCheckMs, log });
-  const shared = { client, events, log, metrics, approvalPolicy: policyProbe({ client, log }) };
+  const shared = { client, events, log, metrics, workspaceClasses, approvalPolicy: policyProbe({ client, log }) };
   const workspaceControl = workspaceController({
     ...shared,
     reflectors,
@@ -125,7 +127,7 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   });
 
   return manager({
-    reflectors,
+    reflectors: { ...reflectors, ...workspaceClasses },
     controllers: [stackControl, workspaceControl, updateControl, programControl, recordsControl],
     elector,
     probes: options.probes,
@@ -161,11 +163,15 @@ const stackSettings = (options: Options, githubApps: ReturnType<typeof githubApp
 const workspacesWithPods = ({ pods }: ReturnType<typeof sharedReflectors>): Key[] =>
   pods.store.list().flatMap((pod) => workspaceOfPod(pod) ?? []);
 
+const watchErrors = (log: Logger): Pick<ReflectorOptions<KubeObject>, "onError"> => ({
+  onError: (error, what) => log.warn("watch interrupted", { what, error }),
+});
+
 /** The stores that the controllers share. */
 function sharedReflectors(reading: Client, options: Options, log: Logger) {
   const watched = <T extends KubeObject>(more: ReflectorOptions<T> = {}): ReflectorOptions<T> => ({
     ...watchedNamespaces(options),
-    onError: (error, what) => log.warn("watch interrupted", { what, error }),
+    ...watchErrors(log),
     ...more,
   });
   return {

@@ -215,6 +215,7 @@ class World {
       outputs: { kind: "none" },
       approvals: [],
       approvalPolicy: { kind: "inForce" },
+      workspaceClass: { kind: "none" },
     };
   }
 

@@ -14,15 +14,18 @@ export { testTimeoutMs };
 interface StackOptions extends Partial<Pick<StackControllerOptions, "git" | "listRefs" | "log" | "approvalPolicy">> {
   /** The operator's client, for example through a proxy. */
   readonly client?: Client;
+  /** Whether WorkspaceClasses apply. */
+  readonly classes?: boolean;
 }
 
 /** For `Operator`. */
-export function stackWiring(namespace: string, options: Omit<StackOptions, "client"> = {}) {
+export function stackWiring(namespace: string, { classes = false, ...options }: Omit<StackOptions, "client"> = {}) {
   return ({ stores, ...parts }: OperatorParts): Wiring => {
     const { stacks, workspaces, updates, programs, approvals } = stores;
     const controller = stackController({
       ...parts,
       reflectors: { stacks, workspaces, updates, programs, approvals },
+      workspaceClasses: classes ? stores.workspaceClasses : undefined,
       git: { policy: { allowHttp: true, allowedAddresses: ["127.0.0.1"] } },
       approvalPolicy: policyInForce,
       namespaces: [namespace],

@@ -71,6 +71,8 @@ interface WorkspaceOptions {
   readonly labels?: Record<string, string>;
   /** Configures a proxy between the operator and the API server, before the operator starts. */
   readonly proxied?: (proxy: FaultProxy) => void;
+  /** Whether WorkspaceClasses apply. */
+  readonly classes?: boolean;
 }
 
 export class WorkspaceScene extends Scene {
@@ -81,6 +83,7 @@ export class WorkspaceScene extends Scene {
   #controller: ReturnType<typeof workspaceController> | undefined;
   #proxy: FaultProxy | undefined;
   #pods = 0;
+  #hasClasses = false;
 
   private constructor(parts: SceneParts) {
     super(parts);
@@ -91,6 +94,7 @@ export class WorkspaceScene extends Scene {
     options: WorkspaceOptions = {},
   ): Promise<WorkspaceScene> {
     const scene = new WorkspaceScene(await openPlace(options));
+    scene.#hasClasses = options.classes ?? false;
     if (options.proxied) await scene.#startBehindProxy(settings, options.proxied);
     else scene.#start(settings, scene.rights.client);
     return scene;
@@ -113,6 +117,7 @@ export class WorkspaceScene extends Scene {
           events,
           metrics,
           reflectors: { workspaces, updates, statefulSets, pods, programs },
+          workspaceClasses: this.#hasClasses ? stores.workspaceClasses : undefined,
           ca: operatorCa({ client: own, namespace: this.namespace }),
           preparations: this.agents,
           runs: { find: () => this.runInPod },

@@ -32,6 +32,7 @@ import type { PolicyProbe } from "../approvals/policy-probe.ts";
 import { referencePoller, type ReferencePoller } from "../inputs/reference-poller.ts";
 import { stacks } from "../kinds.ts";
 import { neverSuspended, type Suspension } from "../shared/channels/suspension.ts";
+import { classReader, classWatches, type ClassReflectors } from "../shared/workspace-classes.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
 import { followSource, type SourcePollers } from "../sources/follow.ts";
 import { gitPoller } from "../sources/git-poller.ts";
@@ -66,6 +67,8 @@ export interface StackControllerOptions {
     /** With `approvalIndexers`. */
     readonly approvals: Reflector<Approval>;
   };
+  /** Absent where the operator may not read classes. */
+  readonly workspaceClasses?: ClassReflectors | undefined;
   readonly approvalPolicy: PolicyProbe;
   readonly events: EventRecorder;
   readonly git: GitSettings;
@@ -105,13 +108,14 @@ export function stackController(options: StackControllerOptions): Controller {
     programs: reflectors.programs.store,
     approvals: reflectors.approvals.store,
     approvalPolicy: options.approvalPolicy,
+    classOf: classReader(options.workspaceClasses),
     ...(options.minResyncSeconds !== undefined && { minResyncSeconds: options.minResyncSeconds }),
   };
   const self: Controller = controller({
     name: "stack-controller",
     reflector: reflectors.stacks,
     owns: [{ reflector: reflectors.workspaces, ownerKind: stackKind }],
-    watches: watchesOf(reflectors),
+    watches: [...watchesOf(reflectors), ...classWatches(options.workspaceClasses, reflectors.stacks.store)],
     reconcile: stackReconciler(world, {
       events,
       references,

@@ -147,6 +147,8 @@ const stalledEvent: Readonly<Record<StackReason<"Stalled">, StackEvent | undefin
   WorkspaceFailed: "StackInitializationFailure",
   NodeLost: "StackNodeLost",
   OwnershipConflict: "OwnershipConflict",
+  WorkspaceClassConflict: "WorkspaceClassConflict",
+  WorkspaceClassLimitExceeded: "StackInitializationFailure",
   OutputsLost: "StackOutputRetrievalFailure",
   UpdateConflict: undefined,
   UpdateFailed: undefined,

@@ -21,6 +21,7 @@ import type { KubeObject, Occupant, Occupied } from "@pko/kube";
 import type { PolicyState } from "../approvals/policy-probe.ts";
 import type { PolledObject } from "../inputs/reference-poller.ts";
 import type { FollowedSource } from "../sources/follow.ts";
+import type { ClassView } from "../shared/workspace-classes.ts";
 import type { SourceView } from "../sources/source-view.ts";
 import type { Trigger } from "./history/trigger.ts";
 
@@ -55,6 +56,8 @@ export interface StackView extends LearnedFacts {
   readonly approvals: readonly Approval[];
   /** Whether the admission policy makes Approvals trustworthy. */
   readonly approvalPolicy: PolicyState;
+  /** The WorkspaceClass of the namespace. */
+  readonly workspaceClass: ClassView;
   /** Since when another owner's object has had a name that the Stack needs; unknown after a restart. */
   readonly conflictSince?: number;
   /** Whether all Stacks of the operator are suspended. */

@@ -32,6 +32,7 @@ import type { OperatorCa, Preparations, Runs } from "../agents/agents.ts";
 import type { ReferencePoller } from "../inputs/reference-poller.ts";
 import { workspaces } from "../kinds.ts";
 import type { Clearances } from "../shared/channels/clearances.ts";
+import { classReader, classWatches, type ClassReflectors } from "../shared/workspace-classes.ts";
 import { workspaceKeyOf } from "../shared/updates.ts";
 import { workspaceOfPod } from "../shared/pods/workspace-pod.ts";
 import type { GitHubAppTokens } from "../sources/github-app.ts";
@@ -62,6 +63,8 @@ interface WorkspaceControllerOptions {
     readonly pods: Reflector<ApiObject<Pod>>;
     readonly programs: Reflector<Program>;
   };
+  /** Absent where the operator may not read classes. */
+  readonly workspaceClasses?: ClassReflectors | undefined;
   readonly ca: Pick<OperatorCa, "assess" | "workspaceCertificate">;
   readonly preparations: Preparations;
   readonly runs: Pick<Runs, "find">;
@@ -87,6 +90,7 @@ export function workspaceController(options: WorkspaceControllerOptions): Contro
       watching({ reflector: reflectors.pods, map: podKeys }),
       watching({ reflector: reflectors.updates, map: updateKeys }),
       watching({ reflector: reflectors.programs, map: (change) => programKeys(change, reflectors.workspaces) }),
+      ...classWatches(options.workspaceClasses, reflectors.workspaces.store),
     ],
     reconcile: workspaceReconciler(options, (key) => self.enqueue(key)),
     // Another process may lead from now on: what was read in this term may be outdated in the next.
@@ -168,6 +172,7 @@ function worldOf(options: WorkspaceControllerOptions, memory: WorkspaceWorld["me
   const { workspaces, updates, statefulSets, pods } = options.reflectors;
   return {
     workspaces: workspaces.store,
+    classOf: classReader(options.workspaceClasses),
     updates: updates.store,
     statefulSets: statefulSets.store,
     pods: pods.store,

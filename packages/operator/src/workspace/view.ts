@@ -15,6 +15,8 @@ import { agentPort, type AgentPod, type Preparation } from "../agents/agents.ts"
 import type { PolledObject } from "../inputs/reference-poller.ts";
 import type { OverduePod } from "../shared/pods/lost-node.ts";
 import { findCondition } from "../shared/objects/conditions.ts";
+import type { ClassView } from "../shared/workspace-classes.ts";
+import type { ClassReason } from "./outcome.ts";
 import type { BuiltObjects } from "./pod/build-objects.ts";
 import type { Explanation } from "./pod/explain-pod.ts";
 import type { Materials, Requested } from "./prepare/request.ts";
@@ -86,7 +88,7 @@ export interface Candidate {
 export interface Inputs {
   readonly pod:
     | { readonly ok: true; readonly template: PodTemplateSpec; readonly objects: BuiltObjects }
-    | { readonly ok: false; readonly problems: readonly string[] };
+    | { readonly ok: false; readonly problems: readonly string[]; readonly reason?: ClassReason };
   /** Sentences about Secrets and ConfigMaps that the pod would wait for. */
   readonly missing: readonly string[];
   /** All Secrets and ConfigMaps that were read, to notice when they change. */
@@ -134,6 +136,8 @@ interface StepFacts {
   readonly rejection?: string;
   /** Objects that have the names that the Workspace needs, and do not belong to it; undefined while unchecked. */
   readonly occupied?: readonly Occupied[];
+  /** The claim with the caches of the class exists. */
+  readonly hasCacheClaim?: true;
 }
 
 export interface WorkspaceView extends StepFacts {
@@ -142,6 +146,8 @@ export interface WorkspaceView extends StepFacts {
   readonly spec: Normalized<NormalWorkspace>;
   readonly statefulSet?: StatefulSetFacts;
   readonly pod?: PodFacts;
+  /** The WorkspaceClass of the namespace. */
+  readonly workspaceClass: ClassView;
   readonly updates: readonly UpdateFacts[];
   /** 0: never. */
   readonly idleTimeoutMs: number;

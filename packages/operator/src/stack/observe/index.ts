@@ -24,6 +24,7 @@ import { stacks as stackResource, updates as updateResource, workspaces as works
 import type { PolicyProbe } from "../../approvals/policy-probe.ts";
 import { approvalPlanIndex } from "../../shared/approvals.ts";
 import { findCondition } from "../../shared/objects/conditions.ts";
+import type { ClassReader } from "../../shared/workspace-classes.ts";
 import type { Suspension } from "../../shared/channels/suspension.ts";
 import { updateFacts } from "../history/update-facts.ts";
 import { updateOwnerIndex, updateStackIndex } from "../indexes.ts";
@@ -44,6 +45,7 @@ export interface StackWorld extends SourceWorld {
   /** With `approvalIndexers`. */
   readonly approvals: Store<Approval>;
   readonly approvalPolicy: Pick<PolicyProbe, "state">;
+  readonly classOf: ClassReader;
   readonly minResyncSeconds?: number;
   readonly suspension: Suspension;
 }
@@ -71,6 +73,7 @@ export async function observeStack(
     dependents: observeDependents(world.stacks, stack),
     approvals: approvalsFor(world, stack),
     approvalPolicy: world.approvalPolicy.state(stack.metadata.namespace ?? ""),
+    workspaceClass: world.classOf(stack.metadata.namespace ?? ""),
     outputs: await observeOutputs({ stack, updates }, readers),
     operatorSuspended,
     ...(await observeSpec(world, { key, stack, operatorSuspended }, readers)),

@@ -3,6 +3,7 @@ import type { StackReason } from "@pko/api";
 
 import { ownershipConflict } from "../../shared/objects/ownership.ts";
 import { updateObject } from "../desired/update.ts";
+import { classDefaults } from "../desired/class-defaults.ts";
 import { isWorkspaceCurrent, workspaceObject } from "../desired/workspace.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
@@ -37,11 +38,14 @@ function workspaceDeleting(view: StackView): StackPlan | undefined {
 
 /** There is none, or it has another spec. */
 function workspaceOutdated(view: StackView): StackPlan | undefined {
-  const { workspace, stack } = view;
+  const { workspace, stack, workspaceClass } = view;
   const next = dueUpdate(view);
   if (!next) return undefined;
   const { spec, origin, due } = next;
-  const wanted = workspaceObject(stack, spec, origin);
+  const wanted = workspaceObject(stack, spec, {
+    origin,
+    ...(workspaceClass.kind === "one" && { defaults: classDefaults(workspaceClass.spec) }),
+  });
   if (workspace.kind === "present" && isWorkspaceCurrent(workspace.object, wanted)) return undefined;
   const message = messages.workspacePreparing(spec.name, messages.purpose(due));
   return withInputs(view, next, {
@@ -75,6 +79,8 @@ const stallReasons: Readonly<Record<string, StackReason<"Stalled">>> = {
   IncompatibleConfiguration: "PulumiVersionTooLow",
   NodeLost: "NodeLost",
   OwnershipConflict: ownershipConflict,
+  WorkspaceClassConflict: "WorkspaceClassConflict",
+  WorkspaceClassLimitExceeded: "WorkspaceClassLimitExceeded",
 };
 
 export function workspaceFailure(name: string, state: { readonly reason: string; readonly message: string }): Outcome {

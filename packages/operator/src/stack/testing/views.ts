@@ -63,6 +63,8 @@ export interface Setting {
   readonly approvals?: StackView["approvals"];
   /** In force if absent. */
   readonly approvalPolicy?: StackView["approvalPolicy"];
+  /** None if absent. */
+  readonly workspaceClass?: StackView["workspaceClass"];
 }
 
 const revision = "1";
@@ -215,6 +217,7 @@ export function viewOf(setting: Setting): StackView {
     outputs: setting.outputs ?? { kind: "none" },
     approvals: setting.approvals ?? [],
     approvalPolicy: setting.approvalPolicy ?? { kind: "inForce" },
+    workspaceClass: setting.workspaceClass ?? { kind: "none" },
   };
 }
 
@@ -229,11 +232,9 @@ function workspaceOf({ workspace, origin, source = readySource }: Setting, stack
   const normal = normalizeStack(stack);
   if (!normal.ok) return { kind: "absent" };
   const from = origin ?? (source.kind === "ready" ? source.spec : {});
-  const wanted = workspaceObject(
-    stack,
-    normal.value,
-    workspace === "other" ? { git: { url: "https://a/b", ref: "x" } } : from,
-  );
+  const wanted = workspaceObject(stack, normal.value, {
+    origin: workspace === "other" ? { git: { url: "https://a/b", ref: "x" } } : from,
+  });
   const object: Workspace = { ...wanted, metadata: { ...wanted.metadata, uid: "uid-of-workspace", generation: 1 } };
   return { kind: "present", object, state: workspaceState(workspace) };
 }

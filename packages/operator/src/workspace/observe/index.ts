@@ -6,6 +6,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Preparations, Runs } from "../../agents/agents.ts";
 import { defaultLostNodeMs } from "../../shared/pods/lost-node.ts";
+import type { ClassReader } from "../../shared/workspace-classes.ts";
 import { retryOf, type WorkspaceMemory } from "../memory.ts";
 import { findPod, observePod, observeStatefulSet } from "./pod.ts";
 import { observeUnschedulable } from "./room.ts";
@@ -16,6 +17,7 @@ import type { WorkspaceView } from "../view.ts";
 export interface WorkspaceWorld {
   readonly settings: WorkspaceSettings;
   readonly workspaces: Store<Workspace>;
+  readonly classOf: ClassReader;
   /** With `updateIndexers`. */
   readonly updates: Store<Update>;
   readonly statefulSets: Store<ApiObject<StatefulSet>>;
@@ -44,6 +46,7 @@ export function observeWorkspace(
     now: moment.now,
     workspace,
     spec,
+    workspaceClass: world.classOf(workspace.metadata.namespace ?? ""),
     ...(statefulSet && { statefulSet }),
     ...(pod && { pod: observePod(world, workspace, pod) }),
     updates: observeUpdates(world, workspace, pod),

@@ -25,7 +25,9 @@ export async function readInputs(
   { view, signal }: WorkspaceContext,
 ): Promise<WorkspacePerformed> {
   const { source, namespace } = normal;
-  const draft = draftPod({ workspace: view.workspace, normal, settings });
+  const { workspace, workspaceClass } = view;
+  const applied = workspaceClass.kind === "one" ? { applied: workspaceClass } : {};
+  const draft = draftPod({ workspace, normal, settings, ...applied });
   const readings = await readObjects({ client, namespace, signal }, draft.objects);
   const program = source.kind === "program" ? programs.get(refKey({ namespace, name: source.name })) : undefined;
   return { kind: "replan", facts: { inputs: buildInputs(draft, { readings, ...(program && { program }) }) } };

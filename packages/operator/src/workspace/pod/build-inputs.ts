@@ -3,6 +3,7 @@ import type { NormalWorkspace, Program, Workspace } from "@pko/api";
 import type { PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { buildPrepareRequest, credentialSecrets, type Materials } from "../prepare/request.ts";
+import type { AppliedClass } from "../../shared/workspace-classes.ts";
 import type { WorkspaceSettings } from "../settings.ts";
 import type { Inputs } from "../view.ts";
 import { buildObjects } from "./build-objects.ts";
@@ -23,6 +24,8 @@ interface Parts {
   readonly workspace: Workspace;
   readonly normal: NormalWorkspace;
   readonly settings: WorkspaceSettings;
+  /** The WorkspaceClass of the namespace. */
+  readonly applied?: AppliedClass;
 }
 
 /** The pod as far as it is known before anything is read. */
@@ -48,9 +51,9 @@ export function draftPod(parts: Parts): PodDraft {
   return { ...parts, plain, references, objects: distinct([...credentials, ...references]) };
 }
 
-const podParts = ({ workspace, settings }: Parts) => {
+const podParts = ({ workspace, settings, applied }: Parts) => {
   const { uid } = workspace.metadata;
-  return { settings, ...(uid !== undefined && { uid }) };
+  return { settings, ...(uid !== undefined && { uid }), ...(applied && { applied }) };
 };
 
 const distinct = (objects: readonly ObjectName[]): ObjectName[] => [
@@ -72,12 +75,12 @@ export function buildInputs(draft: PodDraft, { readings, program }: ReadObjects)
     materials,
     requested: buildPrepareRequest(normal, materials),
   };
-  const invalid = (problems: readonly string[]): Inputs => ({ ...common, pod: { ok: false, problems }, missing: [] });
+  const invalid = (pod: Extract<BuiltPod, { ok: false }>): Inputs => ({ ...common, pod, missing: [] });
   const pod = completePod(draft, readings);
-  if (!pod.ok) return invalid(pod.problems);
+  if (!pod.ok) return invalid(pod);
   const { template } = pod;
   const objects = buildObjects({ workspace, normal, template, referencesHash: hashReferences(references, readings) });
-  if (typeof objects === "string") return invalid([objects]);
+  if (typeof objects === "string") return invalid({ ok: false, problems: [objects] });
   const ephemeralState = template.spec && ephemeralBackend(template.spec, readings);
   return {
     ...common,

@@ -25,6 +25,7 @@ import { firstDecision } from "@pko/kube";
 import type { WorkspacePlan } from "../steps.ts";
 import type { WorkspaceView } from "../view.ts";
 import { planOf, type WorkspaceRule } from "./decision.ts";
+import { cacheClaimMissing, classConflict, classUnknown } from "./workspace-class.ts";
 import { backedOff, idle, idleTimeoutReached } from "./idle.ts";
 import { certificateMissing, inputsUnread, namesUnchecked, podCertificateInvalid, roomUnread } from "./inputs.ts";
 import { nodeLost, terminatingTooLong } from "./node.ts";
@@ -53,6 +54,8 @@ const rules: readonly WorkspaceRule[] = [
   updateRunning, //          an Update runs in the pod: every change waits
   idle, //                   ready and scaled to zero
   backedOff, //              the preparation failed: scaled to zero until the next attempt
+  classUnknown, //           the labels of the namespace are not known yet, and so is its WorkspaceClass
+  classConflict, //          more than one WorkspaceClass selects the namespace
   inputsUnread, //           read the Secrets, ConfigMaps and the Program from which the objects and the request are built
   roomUnread, //             pods lack room on their nodes: read which workspaces could make some
   updateUnprepared, //       the agent cannot start the Update in the pod: only prepare it
@@ -62,6 +65,7 @@ const rules: readonly WorkspaceRule[] = [
   referencesMissing, //      the pod reads a Secret or ConfigMap that does not exist
   aboutToReplacePod, //      the pod must be replaced, and an Update waits: report it first
   namesUnchecked, //         the objects must be applied: check that no other owner has their names
+  cacheClaimMissing, //      the objects must be applied, and the class has caches: create their claim
   certificateMissing, //     there is no pod yet, and its certificate is not valid: issue it
   objectsDiffer, //          the StatefulSet and the Service are not as they should be: apply them
   statefulSetChanged, //     another client changed the StatefulSet, or may have before this process wrote it: apply it again

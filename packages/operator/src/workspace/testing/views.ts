@@ -33,6 +33,7 @@ export function view(...traits: readonly Trait[]): WorkspaceView {
       metadata: { name: "web", namespace: "team", uid: "w1", generation: 2, creationTimestamp: timestamp(ago(3600)) },
     },
     spec: normalizeWorkspace({ metadata: { name: "web", namespace: "team" }, spec: plainSpec }),
+    workspaceClass: { kind: "none" },
     updates: [],
     unschedulable: [],
     idleTimeoutMs: settings.idleTimeoutMs,
