@@ -12,6 +12,7 @@ export const stackEvents = {
   OwnershipConflict: "Warning",
   WorkspaceClassConflict: "Warning",
   StackUpdateTimedOut: "Warning",
+  StackPolicyViolated: "Warning",
   StackRetriesExhausted: "Warning",
   StackDriftDetected: "Warning",
   StackDriftCheckFailed: "Warning",

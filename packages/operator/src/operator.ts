@@ -1,5 +1,5 @@
 /** Assembles the operator: the clients, the shared stores, the connections to agents, and a controller for each kind. */
-import { autoComponentLabel, leaseName } from "@pko/api";
+import { autoComponentLabel, classesAnnotation, leaseName } from "@pko/api";
 import {
   builtin,
   connect,
@@ -73,12 +73,13 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   const reading = connect(credentials, connection);
   if (options.upgradeCrds) await upgradeCrds({ client: reading, log });
   const suspension = suspensionSwitch({ log, metrics });
-  const elector = createElector(options, { credentials, connection, log, metrics, suspension });
+  const workspaceClasses = await classReflectors(reading, watchErrors(log), log);
+  const annotations = { [classesAnnotation]: workspaceClasses ? "on" : "off" };
+  const elector = createElector(options, { credentials, connection, log, metrics, suspension, annotations });
   const client = connectFenced({ credentials, leadership: elector, options: connection });
   const events = eventRecorder({ client, component: eventSource, instance: options.podName, log, metrics });
 
   const reflectors = sharedReflectors(reading, options, log);
-  const workspaceClasses = await classReflectors(reading, watchErrors(log), log);
   exposeStuckPods(metrics, { updates: reflectors.updates.store, workspaces: reflectors.workspaces.store });
   const ca = await loadCa(operatorCa({ client: reading, namespace: options.namespace, log }));
   const connections = { ca, agreements: new Agreements(), log };
@@ -195,17 +196,19 @@ interface ElectorParts extends Pick<OperatorContext, "credentials" | "log"> {
   readonly connection: ConnectOptions;
   readonly metrics: Registry;
   readonly suspension: SuspensionSwitch;
+  readonly annotations: Readonly<Record<string, string>>;
 }
 
 function createElector(options: Options, parts: ElectorParts): Elector {
-  const { credentials, connection, log, metrics, suspension } = parts;
+  const { credentials, connection, log, metrics, suspension, annotations } = parts;
   if (!options.leaderElection) return soleLeader();
   return leaseElector({
     client: connect(credentials, connection),
     lease: { namespace: options.namespace, name: leaseName },
     identity: uniqueIdentity(options.podName),
     alarm: kernelAlarm(),
-    onAnnotations: (annotations) => suspension.read(annotations),
+    annotations,
+    onAnnotations: (present) => suspension.read(present),
     log,
     metrics,
     ...options.leaderElection,

@@ -122,6 +122,7 @@ const failureEvents: Readonly<Record<string, StackEvent>> = {
   [conflictFailure]: "StackUpdateConflictDetected",
   stackNotFound: "StackNotFound",
   timedOut: "StackUpdateTimedOut",
+  policyViolation: "StackPolicyViolated",
 };
 
 function suspensionEvents(view: StackView, outcome: Outcome): EventNote[] {
