@@ -13,11 +13,12 @@ import {
   type Update,
   type UpdateRecord,
   type Workspace,
+  type WorkspaceClass,
 } from "@pko/api";
 import type { KubeObject } from "@pko/kube";
 import type { PrepareFailure } from "@pko/rpc";
 import { annotated, anObject, atGeneration, deleting, having } from "@pko/testkit";
-import { approvals, programs, updateRecords } from "@pko/operator";
+import { approvals, programs, updateRecords, workspaceClasses } from "@pko/operator";
 
 import { programStatus } from "../../../packages/operator/src/program/controller.ts";
 import type { DriftVerdict } from "../../../packages/operator/src/stack/history/drift.ts";
@@ -402,6 +403,11 @@ test("an UpdateRecord is Healthy, and shows what ran and how it ended", async ()
   const record = { type: "up", result: "failed" } as UpdateRecord["record"];
   const health = await healthOf(anObject<UpdateRecord>(updateRecords, "web-1", having<UpdateRecord>({ record })));
   expect(health).toEqual({ status: "Healthy", message: "up failed" });
+});
+
+test("a WorkspaceClass is Healthy", async () => {
+  const health = await healthOf(anObject<WorkspaceClass>(workspaceClasses, "teams", (each) => each));
+  expect(health.status).toBe("Healthy");
 });
 
 describe("the actions of a Stack", () => {
