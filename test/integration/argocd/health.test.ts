@@ -281,6 +281,18 @@ cases(
     ],
     ["is Progressing while its objects are deleted", workspaceAfter({ kind: "deleting" }), "Progressing", /deleted/],
     [
+      "is Degraded if two WorkspaceClasses select its namespace",
+      workspaceAfter({ kind: "misconfigured", message: "two classes", reason: "WorkspaceClassConflict" }),
+      "Degraded",
+      /two classes/,
+    ],
+    [
+      "is Degraded if its pod would exceed a limit of its class",
+      workspaceAfter({ kind: "misconfigured", message: "too much memory", reason: "WorkspaceClassLimitExceeded" }),
+      "Degraded",
+      /memory/,
+    ],
+    [
       "is Degraded when its spec is rejected",
       workspaceAfter({ kind: "misconfigured", message: "no such volume" }),
       "Degraded",
