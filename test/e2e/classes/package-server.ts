@@ -54,7 +54,7 @@ function packageWith(origin: string): Uint8Array {
 
 /** Nothing starts it, because the program has none of its resources. */
 const plugin = (): Uint8Array =>
-  gzipSync(tarOf([{ path: `pulumi-resource-${name}`, type: "0", body: "#!/bin/sh\nexit 1\n" }]));
+  gzipSync(tarOf([{ path: `pulumi-resource-${name}`, type: "0", body: "#!/bin/sh\nexit 1\n", isExecutable: true }]));
 
 /** The SDK is in the image. */
 function programWith(origin: string, content: Uint8Array): Record<string, string> {

@@ -116,7 +116,7 @@ const deniedToOperator: Calls = {
   "delete an admission policy":
     "DELETE /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/stacks.pulumi.com",
   "list nodes": "GET /api/v1/nodes",
-  "list namespaces": "GET /api/v1/namespaces",
+  "change a namespace": "PATCH /api/v1/namespaces/NS",
   "take another lease": "PATCH /apis/coordination.k8s.io/v1/namespaces/NS/leases/tenants",
 };
 
