@@ -2,7 +2,7 @@
  * A ServiceAccount with exactly the roles that the chart and the quickstart grant, so that every test that runs the
  * operator with it shows that these roles suffice.
  */
-import { crdRules, metricsAuthRules, ownRules, servedRules, type Rule } from "@pko/install";
+import { classRules, crdRules, metricsAuthRules, ownRules, servedRules, type Rule } from "@pko/install";
 import {
   builtin,
   connect,
@@ -23,6 +23,8 @@ interface AccountOptions {
   readonly home: string;
   /** The namespaces that it watches, as in the chart's `watchNamespaces`; the whole cluster if absent. */
   readonly namespaces?: readonly string[];
+  /** As with the chart's `rbac.createClusterRole: false`: the operator works without classes. */
+  readonly withoutClasses?: true;
 }
 
 export interface OperatorAccount extends AsyncDisposable {
@@ -69,12 +71,13 @@ interface Grant {
 }
 
 /** Like templates/rbac.yaml of the chart. */
-function operatorGrants(name: string, { home, namespaces }: AccountOptions): Grant[] {
+function operatorGrants(name: string, { home, namespaces, withoutClasses }: AccountOptions): Grant[] {
   const served = { name: `${name}-served`, rules: servedRules };
   return [
     { name: `${name}-own`, rules: ownRules, namespace: home },
     ...(namespaces?.map((namespace) => ({ ...served, namespace })) ?? [served]),
     { name: `${name}-crds`, rules: crdRules },
+    ...(withoutClasses ? [] : [{ name: `${name}-classes`, rules: classRules }]),
     { name: `${name}-metrics-auth`, rules: metricsAuthRules },
   ];
 }

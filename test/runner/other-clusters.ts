@@ -8,6 +8,7 @@ export interface OtherCluster {
 
 /** Tests in other files that need the local cluster call `localTest`. */
 const localFiles: ReadonlyMap<string, string> = new Map([
+  ["test/e2e/classes/classes.test.ts", publishesImage("an image with a policy pack")],
   ["test/e2e/cluster/workspace-image.test.ts", "it tests the workspace image that is built here"],
   ["test/e2e/examples/examples.test.ts", publishesImage("the example's image")],
   ["test/e2e/inputs/cluster-then-apps.test.ts", publishesImage("an image with kubectl")],

@@ -42,7 +42,14 @@ export function createAgent(parts: AgentParts): Agent {
   const state = new StateFile(options.paths.state);
   const signIn = new SignIn({ oidc: options.oidc, redactor, log });
   redactor.addEnvironment(inherited, options.secretVariables);
-  const cli = new PulumiCli({ file: options.pulumi, state: options.paths.state, inherited, redactor, signIn });
+  const cli = new PulumiCli({
+    file: options.pulumi,
+    state: options.paths.state,
+    inherited,
+    redactor,
+    signIn,
+    pluginCache: options.pluginCache,
+  });
   const secrets = new SecretStore();
   const preparer = new Preparer({ options, inherited, cli, secrets, state, log });
   const runs = createRunManager(parts, { cli, secrets, state, preparer });
@@ -123,6 +130,7 @@ function createRunManager({ options, inherited, log, version }: AgentParts, part
     agentVersion: version,
     workspaceUid: options.workspaceUid,
     image: options.image,
+    policyPacks: options.policyPacks,
     targetFor: (stack) => findTarget(stack, state, { cli, secrets, state: options.paths.state }),
     knowsSecrets: () => preparer.hasStarted,
     onResult: (record, result) => settleStack(state, record, result),

@@ -23,6 +23,9 @@ test("a flag overrides the default", () => {
     "--allow-http",
     "--grace-seconds=7",
     "--allow-addresses=127.0.0.1,::1",
+    "--plugin-cache=/cache",
+    "--policy-pack=/a",
+    "--policy-pack=/b",
   ];
   expect(parseOptions(flags, {})).toMatchObject({
     paths: { workspace: "/var/share/workspace" },
@@ -30,6 +33,8 @@ test("a flag overrides the default", () => {
     allowHttp: true,
     graceSeconds: 7,
     allowedAddresses: ["127.0.0.1", "::1"],
+    pluginCache: "/cache",
+    policyPacks: ["/a", "/b"],
   });
 });
 

@@ -31,6 +31,10 @@ export interface Options {
   readonly workspaceUid: string | undefined;
   /** The image of the pod's container: a plan is applied with the image that it was made with. */
   readonly image: string | undefined;
+  /** A folder for plugins that outlives the pod, and that other pods use at the same time. */
+  readonly pluginCache: string | undefined;
+  /** Folders of policy packs that every preview and update must satisfy. */
+  readonly policyPacks: readonly string[];
   /** How to sign in to Pulumi Cloud with the service account's token. */
   readonly oidc: OidcOptions | undefined;
   /** Variables whose values are masked even if their names do not look secret. */
@@ -55,6 +59,8 @@ const flags = {
   "grace-seconds": { type: "string", default: "540" },
   "workspace-uid": { type: "string" },
   image: { type: "string" },
+  "plugin-cache": { type: "string" },
+  "policy-pack": { type: "string", multiple: true, default: [] as string[] },
   "oidc-token": { type: "string" },
   "oidc-organization": { type: "string" },
   "oidc-scope": { type: "string" },
@@ -86,6 +92,8 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     graceSeconds: parseNumber("grace-seconds", text("grace-seconds"), 86_400),
     workspaceUid: text("workspace-uid"),
     image: text("image"),
+    pluginCache: text("plugin-cache"),
+    policyPacks: values["policy-pack"],
     oidc: parseOidc(text),
     secretVariables: parseList(env[secretVariablesVariable]),
     allowHttp: values["allow-http"],

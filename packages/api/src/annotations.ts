@@ -29,6 +29,9 @@ export function isOperatorSuspended(leaseAnnotations: Readonly<Record<string, st
   return value !== undefined && value !== "false";
 }
 
+/** On the operator's Lease, written by the leader: "off" if it may not read WorkspaceClasses, otherwise "on". */
+export const classesAnnotation = "pulumi.com/workspace-classes";
+
 /** On an Update: the trigger as JSON, so that a crash between its creation and the Stack's status write loses nothing. */
 export const triggerAnnotation = "pulumi.com/trigger";
 /** On an Update: why its Stack created it, for people. */

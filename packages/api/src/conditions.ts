@@ -30,6 +30,10 @@ export const stackConditions = {
     UpdateConflict: "Another update of the same Pulumi stack is running elsewhere.",
     PulumiVersionTooLow: "The Pulumi CLI in the workspace is too old for a feature that the spec uses.",
     WorkspaceFailed: "The workspace could not be prepared.",
+    WorkspaceClassConflict:
+      "More than one WorkspaceClass selects the namespace; the message names them. Nothing runs until one of them does not.",
+    WorkspaceClassLimitExceeded:
+      "The workspace pod would exceed a limit of the namespace's WorkspaceClass; the message names the limit.",
     UpdateFailed:
       "Several consecutive updates failed, and retries continue with increasing backoff; or an update was cancelled on request.",
     OwnershipConflict:
@@ -65,6 +69,8 @@ const workspaceReasons = {
   OwnershipConflict:
     "An object with a name that the workspace needs has another owner; the message names the object and the fix.",
   InitializationFailed: "A Pulumi stack could not be selected or configured.",
+  WorkspaceClassConflict: "More than one WorkspaceClass selects the namespace; the message names them.",
+  WorkspaceClassLimitExceeded: "The pod would exceed a limit of the namespace's WorkspaceClass; the message names it.",
   Succeeded: "The workspace is ready for updates.",
   NodeLost: "The pod does not respond, and its node may be lost; an administrator must confirm that.",
 } as const;

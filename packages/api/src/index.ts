@@ -32,6 +32,7 @@ export * from "./update/spec.ts";
 export * from "./update/status.ts";
 export * from "./version.ts";
 export * from "./windows/window-at.ts";
+export * from "./workspace-class/spec.ts";
 export * from "./workspace/pod-facts.ts";
 export * from "./workspace/spec.ts";
 export * from "./workspace/status.ts";

@@ -9,6 +9,7 @@ import type { StackStatus } from "./stack/status.ts";
 import type { UpdateRecordContent } from "./update-record/record.ts";
 import type { UpdateSpec } from "./update/spec.ts";
 import type { UpdateStatus } from "./update/status.ts";
+import type { WorkspaceClassSpec } from "./workspace-class/spec.ts";
 import type { WorkspaceSpec } from "./workspace/spec.ts";
 import type { WorkspaceStatus } from "./workspace/status.ts";
 
@@ -57,6 +58,13 @@ export const updateRecordKind = {
   namespaced: true,
 } as const;
 
+export const workspaceClassKind = {
+  apiVersion: `${autoGroup}/v1alpha1`,
+  kind: "WorkspaceClass",
+  plural: "workspaceclasses",
+  namespaced: false,
+} as const;
+
 interface KindObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -90,4 +98,8 @@ export interface Approval extends KindObject {
 
 export interface UpdateRecord extends KindObject {
   readonly record: UpdateRecordContent;
+}
+
+export interface WorkspaceClass extends KindObject {
+  readonly spec?: WorkspaceClassSpec;
 }

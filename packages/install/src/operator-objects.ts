@@ -8,6 +8,7 @@ import { agentPort, imageTag, labelsOfWorkspace, operatorImage } from "@pko/api"
 import { chartDefaults } from "./chart/defaults.ts";
 import {
   approverRules,
+  classRules,
   crdRules,
   editRules,
   metricsAuthRules,
@@ -186,6 +187,7 @@ export const operatorObjects: readonly object[] = [
   serviceAccount,
   clusterRole("controller-manager", servedRules),
   clusterRole("crds", crdRules),
+  clusterRole("classes", classRules),
   clusterRole("metrics-auth", metricsAuthRules),
   clusterRole("metrics-reader", metricsReaderRules),
   clusterRole("view", viewRules, aggregatedTo("admin", "edit", "view")),
@@ -193,6 +195,7 @@ export const operatorObjects: readonly object[] = [
   clusterRole("approver", approverRules),
   clusterRoleBinding(operatorNamespace, "controller-manager"),
   clusterRoleBinding(`${operatorNamespace}-crds`, "crds"),
+  clusterRoleBinding(`${operatorNamespace}-classes`, "classes"),
   clusterRoleBinding(`${operatorNamespace}-metrics-auth`, "metrics-auth"),
   ownRole,
   ownRoleBinding,

@@ -12,6 +12,7 @@ import {
   leaseName,
   pulumiGroup,
   updateRecordKind,
+  workspaceClassKind,
 } from "@pko/api";
 
 export interface Rule {
@@ -33,6 +34,8 @@ const apply = ["create", "patch"] as const;
 export const servedRules: readonly Rule[] = [
   { apiGroups: [""], resources: ["configmaps"], verbs: ["get"] },
   { apiGroups: [""], resources: ["events"], verbs: apply },
+  // The claims with the caches of WorkspaceClasses.
+  { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: ["get", ...apply] },
   // Pods are created only in dry runs, to check whether admission accepts a template.
   { apiGroups: [""], resources: ["pods"], verbs: ["get", ...watch, "create", "delete"] },
   { apiGroups: [""], resources: ["secrets"], verbs: ["get", ...apply, "delete"] },
@@ -87,6 +90,12 @@ export const crdRules: readonly Rule[] = [
   },
 ];
 
+/** WorkspaceClasses and the labels of namespaces. Without these permissions, the operator works without classes. */
+export const classRules: readonly Rule[] = [
+  { apiGroups: [""], resources: ["namespaces"], verbs: watch },
+  { apiGroups: [autoGroup], resources: [workspaceClassKind.plural], verbs: watch },
+];
+
 /** To authenticate and authorize clients that request metrics. */
 export const metricsAuthRules: readonly Rule[] = [
   { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
@@ -104,12 +113,16 @@ export const viewRules: readonly Rule[] = [
     verbs: ["get", ...watch],
   },
 ];
-/** Users who may edit Stacks may neither approve their changes nor write the records of their runs. */
-const decisionsAndRecords: ReadonlySet<string> = new Set([approvalKind.plural, updateRecordKind.plural]);
+/** Users who may edit Stacks may neither approve their changes, nor write the records of their runs, nor change their limits. */
+const ofOthers: ReadonlySet<string> = new Set([
+  approvalKind.plural,
+  updateRecordKind.plural,
+  workspaceClassKind.plural,
+]);
 export const editRules: readonly Rule[] = [
   {
     apiGroups: [pulumiGroup, autoGroup],
-    resources: kindDefinitions.map(({ plural }) => plural).filter((plural) => !decisionsAndRecords.has(plural)),
+    resources: kindDefinitions.map(({ plural }) => plural).filter((plural) => !ofOthers.has(plural)),
     verbs: ["create", "delete", "deletecollection", "patch", "update"],
   },
 ];

@@ -1,6 +1,7 @@
 export * from "./kinds.ts";
 export * from "./agents/agents.ts";
 export { policyProbe, type PolicyProbe } from "./approvals/policy-probe.ts";
+export { classReflectors } from "./classes/access.ts";
 export { operatorCa } from "./agents/operator-ca.ts";
 export { optionVariables } from "./options.ts";
 export { recordsController } from "./records/controller.ts";
@@ -12,6 +13,7 @@ export { updateController, type UpdateController } from "./update/controller.ts"
 export { updateFinalizer } from "./update/finalizer.ts";
 export { approvalIndexers } from "./shared/approvals.ts";
 export { restsUntil, updateIndexers, workspaceIndex } from "./shared/updates.ts";
+export type { ClassReflectors } from "./shared/workspace-classes.ts";
 export { readOutputs } from "./shared/outputs/stored-outputs.ts";
 export { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 export { stackController, type StackControllerOptions } from "./stack/controller.ts";

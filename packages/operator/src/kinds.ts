@@ -5,6 +5,7 @@ import {
   stackKind,
   updateKind,
   updateRecordKind,
+  workspaceClassKind,
   workspaceKind,
   type Approval,
   type Program,
@@ -12,6 +13,7 @@ import {
   type Update,
   type UpdateRecord,
   type Workspace,
+  type WorkspaceClass,
 } from "@pko/api";
 import { resource } from "@pko/kube";
 
@@ -21,3 +23,4 @@ export const workspaces = resource<Workspace>(workspaceKind);
 export const updates = resource<Update>(updateKind);
 export const approvals = resource<Approval>(approvalKind);
 export const updateRecords = resource<UpdateRecord>(updateRecordKind);
+export const workspaceClasses = resource<WorkspaceClass>(workspaceClassKind);

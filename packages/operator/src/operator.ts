@@ -1,5 +1,5 @@
 /** Assembles the operator: the clients, the shared stores, the connections to agents, and a controller for each kind. */
-import { autoComponentLabel, isComplete, leaseName } from "@pko/api";
+import { autoComponentLabel, classesAnnotation, isComplete, leaseName } from "@pko/api";
 import {
   builtin,
   connect,
@@ -34,6 +34,7 @@ import {
 import { selfSignedCertificate } from "@pko/rpc/pki";
 
 import { policyProbe } from "./approvals/policy-probe.ts";
+import { classReflectors } from "./classes/access.ts";
 import { operatorCa } from "./agents/operator-ca.ts";
 import { Agreements } from "./agents/agreements.ts";
 import { preparations } from "./agents/preparations.ts";
@@ -56,6 +57,7 @@ import { slots, type Slots } from "./shared/channels/slots.ts";
 import { suspensionSwitch, type SuspensionSwitch } from "./shared/channels/suspension.ts";
 import { restsUntil, updateIndexers, workspaceIndex } from "./shared/updates.ts";
 import { workspaceOfPod } from "./shared/pods/workspace-pod.ts";
+import { classReader, namespaceLimit, type ClassReflectors } from "./shared/workspace-classes.ts";
 import { podIndexers, statefulSetIndexers, workspaceController } from "./workspace/index.ts";
 
 const component = "pulumi-kubernetes-operator";
@@ -75,7 +77,9 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   const reading = connect(credentials, connection);
   if (options.upgradeCrds) await upgradeCrds({ client: reading, log });
   const suspension = suspensionSwitch({ log, metrics });
-  const elector = createElector(options, { credentials, connection, log, metrics, suspension });
+  const workspaceClasses = await classReflectors(reading, watchErrors(log), log);
+  const annotations = { [classesAnnotation]: workspaceClasses ? "on" : "off" };
+  const elector = createElector(options, { credentials, connection, log, metrics, suspension, annotations });
   const client = connectFenced({ credentials, leadership: elector, options: connection });
   const events = eventRecorder({ client, component: eventSource, instance: options.podName, log, metrics });
 
@@ -94,8 +98,9 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   const cleared = clearances((update) => updateControl.enqueue(update));
   const references = referencePoller({ client: reading, everyMs: options.referenceCheckMs, log });
   const wakes = () => ({ owners: [stackControl, workspaceControl], updates: updateControl });
-  const limited = operatorSlots(options, { reflectors, metrics, wakes });
-  const shared = { client, events, log, metrics, approvalPolicy: policyProbe({ client, log }), slots: limited };
+  const limited = operatorSlots(options, { reflectors, workspaceClasses, metrics, wakes });
+  const approvalPolicy = policyProbe({ client, log });
+  const shared = { client, events, log, metrics, workspaceClasses, approvalPolicy, slots: limited };
   const workspaceControl = workspaceController({
     ...shared,
     reflectors,
@@ -130,7 +135,7 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   });
 
   return manager({
-    reflectors,
+    reflectors: { ...reflectors, ...workspaceClasses },
     controllers: [stackControl, workspaceControl, updateControl, programControl, recordsControl],
     elector,
     probes: options.probes,
@@ -154,20 +159,22 @@ async function loadCa(ca: ReturnType<typeof operatorCa>): Promise<typeof ca> {
 
 interface SlotParts {
   readonly reflectors: ReturnType<typeof sharedReflectors>;
+  readonly workspaceClasses: ClassReflectors | undefined;
   readonly metrics: Registry;
   /** The controllers of what waits for a slot. A Workspace has the name of its Stack. */
   readonly wakes: () => { readonly owners: readonly Controller[]; readonly updates: Controller };
 }
 
-function operatorSlots(options: Options, { reflectors, metrics, wakes }: SlotParts): Slots {
-  const { maxConcurrentUpdates: total, maxConcurrentUpdatesPerNamespace: inNamespace } = options;
+function operatorSlots(options: Options, { reflectors, workspaceClasses, metrics, wakes }: SlotParts): Slots {
+  const { maxConcurrentUpdates: total, maxConcurrentUpdatesPerNamespace } = options;
+  const inNamespace = namespaceLimit(classReader(workspaceClasses), maxConcurrentUpdatesPerNamespace);
   const { store } = reflectors.updates;
   const wake = (workspace: Key): void => {
     const waiting = store.byIndex(workspaceIndex, workspace).filter((update) => !isComplete(update));
     for (const control of wakes().owners) control.enqueue(workspace);
     for (const update of waiting) wakes().updates.enqueue(keyOf(update));
   };
-  return slots({ limits: { total, inNamespace: () => inNamespace }, updates: store, wake, metrics });
+  return slots({ limits: { total, inNamespace }, updates: store, wake, metrics });
 }
 
 /** All if none is named. */
@@ -187,11 +194,15 @@ const workspacesWithPods = ({ pods }: ReturnType<typeof sharedReflectors>): Key[
 /** Nothing waits for the total size of the records, so a lost event may be found minutes later. */
 const unhurried = { quietCompareMinMs: 4 * 60_000, quietCompareMaxMs: 5 * 60_000 };
 
+const watchErrors = (log: Logger): Pick<ReflectorOptions<KubeObject>, "onError"> => ({
+  onError: (error, what) => log.warn("watch interrupted", { what, error }),
+});
+
 /** The stores that the controllers share. */
 function sharedReflectors(reading: Client, options: Options, log: Logger) {
   const watched = <T extends KubeObject>(more: ReflectorOptions<T> = {}): ReflectorOptions<T> => ({
     ...watchedNamespaces(options),
-    onError: (error, what) => log.warn("watch interrupted", { what, error }),
+    ...watchErrors(log),
     ...more,
   });
   return {
@@ -215,17 +226,19 @@ interface ElectorParts extends Pick<OperatorContext, "credentials" | "log"> {
   readonly connection: ConnectOptions;
   readonly metrics: Registry;
   readonly suspension: SuspensionSwitch;
+  readonly annotations: Readonly<Record<string, string>>;
 }
 
 function createElector(options: Options, parts: ElectorParts): Elector {
-  const { credentials, connection, log, metrics, suspension } = parts;
+  const { credentials, connection, log, metrics, suspension, annotations } = parts;
   if (!options.leaderElection) return soleLeader();
   return leaseElector({
     client: connect(credentials, connection),
     lease: { namespace: options.namespace, name: leaseName },
     identity: uniqueIdentity(options.podName),
     alarm: kernelAlarm(),
-    onAnnotations: (annotations) => suspension.read(annotations),
+    annotations,
+    onAnnotations: (present) => suspension.read(present),
     log,
     metrics,
     ...options.leaderElection,

@@ -98,6 +98,8 @@ const rarelyUsed = new Set([
   // The API server requires these to set blockOwnerDeletion in an owner reference.
   "auto.pulumi.com updates/finalizers update",
   "auto.pulumi.com workspaces/finalizers update",
+  // The claims with the caches of a WorkspaceClass.
+  ...["get", "create", "patch"].map((verb) => ` persistentvolumeclaims ${verb}`),
   // Replaces outputs that a crash left incomplete.
   " secrets delete",
   // Counts a repeated event.

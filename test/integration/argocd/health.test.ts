@@ -13,11 +13,12 @@ import {
   type Update,
   type UpdateRecord,
   type Workspace,
+  type WorkspaceClass,
 } from "@pko/api";
 import type { KubeObject } from "@pko/kube";
 import type { PrepareFailure } from "@pko/rpc";
 import { annotated, anObject, atGeneration, deleting, having } from "@pko/testkit";
-import { approvals, programs, updateRecords } from "@pko/operator";
+import { approvals, programs, updateRecords, workspaceClasses } from "@pko/operator";
 
 import { programStatus } from "../../../packages/operator/src/program/controller.ts";
 import type { DriftVerdict } from "../../../packages/operator/src/stack/history/drift.ts";
@@ -280,6 +281,18 @@ cases(
     ],
     ["is Progressing while its objects are deleted", workspaceAfter({ kind: "deleting" }), "Progressing", /deleted/],
     [
+      "is Degraded if two WorkspaceClasses select its namespace",
+      workspaceAfter({ kind: "misconfigured", message: "two classes", reason: "WorkspaceClassConflict" }),
+      "Degraded",
+      /two classes/,
+    ],
+    [
+      "is Degraded if its pod would exceed a limit of its class",
+      workspaceAfter({ kind: "misconfigured", message: "too much memory", reason: "WorkspaceClassLimitExceeded" }),
+      "Degraded",
+      /memory/,
+    ],
+    [
       "is Degraded when its spec is rejected",
       workspaceAfter({ kind: "misconfigured", message: "no such volume" }),
       "Degraded",
@@ -402,6 +415,11 @@ test("an UpdateRecord is Healthy, and shows what ran and how it ended", async ()
   const record = { type: "up", result: "failed" } as UpdateRecord["record"];
   const health = await healthOf(anObject<UpdateRecord>(updateRecords, "web-1", having<UpdateRecord>({ record })));
   expect(health).toEqual({ status: "Healthy", message: "up failed" });
+});
+
+test("a WorkspaceClass is Healthy", async () => {
+  const health = await healthOf(anObject<WorkspaceClass>(workspaceClasses, "teams", (each) => each));
+  expect(health.status).toBe("Healthy");
 });
 
 describe("the actions of a Stack", () => {

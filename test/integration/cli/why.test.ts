@@ -286,6 +286,18 @@ const situations: readonly Situation[] = [
     "npm 404",
   ],
   ["a workspace that cannot be prepared", "workspaceFailed", web(workspaceFailed("no backend")), "no backend"],
+  [
+    "two WorkspaceClasses",
+    "classConflict",
+    web(stalled("WorkspaceClassConflict", messages.classConflict("team", ["a", "b"]))),
+    "The WorkspaceClasses a and b all select",
+  ],
+  [
+    "a pod that exceeds a limit of its class",
+    "classLimitExceeded",
+    web(stalled("WorkspaceClassLimitExceeded", "the class allows 1Gi")),
+    "allows 1Gi",
+  ],
   ["a Pulumi CLI that is too old", "versionTooLow", web(stalled("PulumiVersionTooLow", "needs v3.200.0")), "v3.200.0"],
   [
     "credentials that the backend rejects",

@@ -32,7 +32,9 @@ import {
   updateIndexers,
   updateRecords,
   updates,
+  workspaceClasses,
   workspaces,
+  type ClassReflectors,
 } from "@pko/operator";
 import type { Approval, Program, Stack, Update, Workspace } from "@pko/api";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
@@ -109,6 +111,13 @@ export class Stores {
   /** Of the metadata only. */
   get records(): Reflector<KubeObject> {
     return this.#reflector(metadataOf(updateRecords), { trim: trimRecord });
+  }
+
+  get workspaceClasses(): ClassReflectors {
+    return {
+      classes: this.#reflector(workspaceClasses),
+      namespaces: this.#reflector(metadataOf(builtin.namespaces)),
+    };
   }
 
   get all(): Reflector<KubeObject>[] {

@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { caSecretName } from "@pko/api";
-import { metricsAuthRules, operatorNamespace, servedRules, type Rule } from "@pko/install";
+import { classRules, metricsAuthRules, operatorNamespace, servedRules, type Rule } from "@pko/install";
 import { builtin, fetchTransport, staticCredentials, type Credentials } from "@pko/kube";
 import { serviceAccountToken, testNamespace, type ApiServer, type TestNamespace } from "@pko/testkit";
 
@@ -116,7 +116,7 @@ const deniedToOperator: Calls = {
   "delete an admission policy":
     "DELETE /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/stacks.pulumi.com",
   "list nodes": "GET /api/v1/nodes",
-  "list namespaces": "GET /api/v1/namespaces",
+  "change a namespace": "PATCH /api/v1/namespaces/NS",
   "take another lease": "PATCH /apis/coordination.k8s.io/v1/namespaces/NS/leases/tenants",
 };
 
@@ -143,7 +143,7 @@ describe("the operator cannot", () => {
   });
 
   test("do anything in a namespace that its rules do not allow", async () => {
-    const granted = rightsIn([...servedRules, ...metricsAuthRules, ...rulesOfAllUsers]);
+    const granted = rightsIn([...servedRules, ...metricsAuthRules, ...classRules, ...rulesOfAllUsers]);
     const rights = (await servedRights(server.credentials)).filter((right) => !granted.has(textOf(right)));
     expect(rights.length).toBeGreaterThan(200);
     expect(await notDenied(operator, rights, team)).toEqual([]);
@@ -182,7 +182,7 @@ describe("an operator with watchNamespaces cannot", () => {
   }
 
   test("do anything in a namespace that it does not serve", async () => {
-    const allowed = rightsIn([...metricsAuthRules, ...rulesOfAllUsers]);
+    const allowed = rightsIn([...metricsAuthRules, ...classRules, ...rulesOfAllUsers]);
     const rights = (await servedRights(server.credentials)).filter((right) => !allowed.has(textOf(right)));
     expect(await notDenied(operator, rights, other)).toEqual([]);
   });

@@ -216,6 +216,7 @@ class World {
       approvals: [],
       approvalPolicy: { kind: "inForce" },
       slot: { kind: "held", forMs: 0 },
+      workspaceClass: { kind: "none" },
     };
   }
 

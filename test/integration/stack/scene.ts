@@ -16,10 +16,15 @@ interface StackOptions extends Partial<Pick<StackControllerOptions, "git" | "lis
   readonly client?: Client;
   /** Of slots for updates; none if absent. */
   readonly limits?: SlotLimits;
+  /** Whether WorkspaceClasses apply. */
+  readonly classes?: boolean;
 }
 
 /** For `Operator`. */
-export function stackWiring(namespace: string, { limits, ...options }: Omit<StackOptions, "client"> = {}) {
+export function stackWiring(
+  namespace: string,
+  { limits, classes = false, ...options }: Omit<StackOptions, "client"> = {},
+) {
   return ({ stores, ...parts }: OperatorParts): Wiring => {
     const { stacks, workspaces, updates, programs, approvals } = stores;
     const wake = (workspace: Key): void => controller.enqueue(workspace);
@@ -27,6 +32,7 @@ export function stackWiring(namespace: string, { limits, ...options }: Omit<Stac
       ...(limits && { slots: slots({ ...parts, limits, updates: updates.store, wake }) }),
       ...parts,
       reflectors: { stacks, workspaces, updates, programs, approvals },
+      workspaceClasses: classes ? stores.workspaceClasses : undefined,
       git: { policy: { allowHttp: true, allowedAddresses: ["127.0.0.1"] } },
       approvalPolicy: policyInForce,
       namespaces: [namespace],

@@ -75,6 +75,8 @@ interface WorkspaceOptions {
   readonly limits?: SlotLimits;
   /** Configures a proxy between the operator and the API server, before the operator starts. */
   readonly proxied?: (proxy: FaultProxy) => void;
+  /** Whether WorkspaceClasses apply. */
+  readonly classes?: boolean;
 }
 
 export class WorkspaceScene extends Scene {
@@ -86,6 +88,7 @@ export class WorkspaceScene extends Scene {
   #proxy: FaultProxy | undefined;
   #pods = 0;
   #limits: SlotLimits | undefined;
+  #hasClasses = false;
 
   private constructor(parts: SceneParts) {
     super(parts);
@@ -97,6 +100,7 @@ export class WorkspaceScene extends Scene {
   ): Promise<WorkspaceScene> {
     const scene = new WorkspaceScene(await openPlace(options));
     scene.#limits = options.limits;
+    scene.#hasClasses = options.classes ?? false;
     if (options.proxied) await scene.#startBehindProxy(settings, options.proxied);
     else scene.#start(settings, scene.rights.client);
     return scene;
@@ -122,6 +126,7 @@ export class WorkspaceScene extends Scene {
           events,
           metrics,
           reflectors: { workspaces, updates, statefulSets, pods, programs },
+          workspaceClasses: this.#hasClasses ? stores.workspaceClasses : undefined,
           ca: operatorCa({ client: own, namespace: this.namespace }),
           preparations: this.agents,
           runs: { find: () => this.runInPod },

@@ -6,7 +6,8 @@ import type { Redactor } from "../system/redact.ts";
 import { credentialsVariable, type SignIn, type SignInRequest } from "./cloud/sign-in.ts";
 import { readEnvFile } from "./env-file.ts";
 import { parseVersion, type Version } from "./version.ts";
-import { ensureFolder, withWritableFolders } from "./project/writable-folders.ts";
+import { linkPluginCache } from "./project/plugin-cache.ts";
+import { ensureFolder, pulumiHome, withWritableFolders } from "./project/writable-folders.ts";
 
 interface CliOptions {
   readonly file: string;
@@ -15,6 +16,8 @@ interface CliOptions {
   readonly inherited: NodeJS.ProcessEnv;
   readonly redactor: Redactor;
   readonly signIn: SignIn;
+  /** A folder for plugins that outlives the pod. */
+  readonly pluginCache?: string | undefined;
 }
 
 interface CliCommand {
@@ -38,6 +41,7 @@ export class PulumiCli {
   readonly #options: CliOptions;
   #version: Promise<Outcome<Version>> | undefined;
   #knownVersion: Version | undefined;
+  #linked: { readonly home: string; readonly done: Promise<void> } | undefined;
 
   constructor(options: CliOptions) {
     this.file = options.file;
@@ -91,7 +95,17 @@ export class PulumiCli {
       PULUMI_DEBUG_COMMANDS: "true",
     };
     redactor.addEnvironment(env);
-    return withWritableFolders(env, state);
+    const result = withWritableFolders(env, state);
+    await this.#linkPlugins(pulumiHome(result));
+    return result;
+  }
+
+  /** Once for each home, which variables of init containers may change. */
+  async #linkPlugins(home: string): Promise<void> {
+    const { pluginCache } = this.#options;
+    if (pluginCache === undefined || this.#linked?.home === home) return await this.#linked?.done;
+    this.#linked = { home, done: linkPluginCache(home, pluginCache) };
+    await this.#linked.done;
   }
 
   async run(command: CliCommand): Promise<CommandEnd> {

@@ -10,6 +10,15 @@ const commandLines = (operation: Operation) =>
 const common =
   "--stack=org/app/dev --config-file=/s.yaml --event-log=/e.log --suppress-progress --exec-agent=pulumi-kubernetes-operator";
 
+test("previews and updates must satisfy the policy packs", () => {
+  const packs = { ...target, policyPacks: ["/a", "/b"] };
+  const kinds = ["preview", "up", "refresh", "destroy"] as const;
+  const withPacks = kinds.filter((kind) =>
+    commandsFor({ kind }, packs).some(({ args }) => args.join(" ").includes("--policy-pack=/a --policy-pack=/b")),
+  );
+  expect(withPacks).toEqual(["preview", "up"]);
+});
+
 describe("operations", () => {
   const cases: Record<string, { operation: Operation; commands: string[] }> = {
     "a preview": { operation: { kind: "preview" }, commands: [`preview ${common}`] },

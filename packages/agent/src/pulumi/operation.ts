@@ -26,6 +26,8 @@ interface RunTarget {
   readonly eventLog: string;
   /** The file of a plan that the CLI writes or applies. */
   readonly planFile: string;
+  /** Folders of policy packs that every preview and update must satisfy. */
+  readonly policyPacks?: readonly string[];
 }
 
 /**
@@ -66,14 +68,24 @@ export function commandsFor(operation: Operation, target: RunTarget): readonly R
 
 function previewCommands(operation: Of<"preview">, target: RunTarget): RunStep[] {
   const savePlan = operation.savePlan ? [`--save-plan=${target.planFile}`] : [];
-  const flags = [...commonFlags(operation, target), ...changeFlags(operation), ...refreshFlag(operation)];
+  const flags = [
+    ...commonFlags(operation, target),
+    ...policyFlags(target),
+    ...changeFlags(operation),
+    ...refreshFlag(operation),
+  ];
   return [step("preview", [...flags, ...savePlan], "preview")];
 }
 
 function upCommands(operation: Of<"up">, target: RunTarget): RunStep[] {
   // The preview of an update with a plan is the check that the plan still matches.
   const check = operation.applyPlan ? [`--plan=${target.planFile}`] : ["--skip-preview"];
-  const flags = [...commonFlags(operation, target), ...changeFlags(operation), ...continueFlag(operation)];
+  const flags = [
+    ...commonFlags(operation, target),
+    ...policyFlags(target),
+    ...changeFlags(operation),
+    ...continueFlag(operation),
+  ];
   const up = ["--yes", ...check, ...flags];
   const kind = operation.applyPlan ? "planned" : "change";
   if (!operation.expectNoRefreshChanges) return [step("up", [...up, ...refreshFlag(operation)], kind)];
@@ -127,6 +139,10 @@ function commonFlags(operation: Operation, target: RunTarget): string[] {
     ...(operation.logLevel ? ["--logtostderr", `--verbose=${Math.min(operation.logLevel, maxVerbosity)}`] : []),
   ];
 }
+
+/** Neither a refresh nor a destroy accepts them: they change nothing that a policy could reject. */
+const policyFlags = ({ policyPacks = [] }: RunTarget): string[] =>
+  policyPacks.map((folder) => `--policy-pack=${folder}`);
 
 function refreshFlag({ refresh }: Of<"preview" | "up" | "destroy">): string[] {
   return refresh ? ["--refresh"] : [];

@@ -175,7 +175,9 @@ export class ActiveRun {
     const { operation, ready, launches } = this.#record;
     const eventLog = this.folder.engineLog(launches.length);
     const { planFile } = this.folder;
-    return commandsFor(operation, { stack: ready.stack, settings: ready.settings, eventLog, planFile })[index];
+    const { policyPacks = [] } = this.#context;
+    const { stack, settings } = ready;
+    return commandsFor(operation, { stack, settings, eventLog, planFile, policyPacks })[index];
   }
 
   async #runStep(index: number): Promise<Followed | Unstarted> {

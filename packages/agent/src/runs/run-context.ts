@@ -15,6 +15,7 @@ export interface RunContext {
   readonly graceSeconds: number;
   readonly workspaceUid: string | undefined;
   readonly image?: string | undefined;
+  readonly policyPacks?: readonly string[];
   /** False after a restart of the agent until it prepares the workspace, because it keeps secrets only in memory. */
   readonly knowsSecrets: boolean;
 }

@@ -51,6 +51,8 @@ interface RunManagerOptions {
   readonly workspaceUid: string | undefined;
   /** The image of the pod's container. */
   readonly image?: string | undefined;
+  /** Folders of policy packs that every preview and update must satisfy. */
+  readonly policyPacks?: readonly string[];
   readonly targetFor: (stack: string | undefined) => Promise<FoundTarget>;
   /** Whether this agent process has prepared the workspace and therefore knows the secrets that runs may print. */
   readonly knowsSecrets: () => boolean;
@@ -180,7 +182,7 @@ export class RunManager {
   }
 
   async #launch(folder: RunFolder, record: RunRecord): Promise<Current> {
-    const { cli, log, hostname, namespace, graceSeconds, workspaceUid, image } = this.#options;
+    const { cli, log, hostname, namespace, graceSeconds, workspaceUid, image, policyPacks } = this.#options;
     const context = {
       cli,
       log,
@@ -190,6 +192,7 @@ export class RunManager {
       graceSeconds,
       workspaceUid,
       image,
+      ...(policyPacks && { policyPacks }),
       knowsSecrets: this.#options.knowsSecrets(),
     };
     const events = await EventLog.open(folder, (event) => log.event(record.runId, event));

@@ -2,3 +2,4 @@
 export * from "./agent-workspace.ts";
 export * from "./git-server.ts";
 export * from "./ssh-keys.ts";
+export * from "./tar.ts";

@@ -4,6 +4,7 @@ export interface TarEntry {
   readonly path: string;
   readonly type: string;
   readonly body?: string;
+  readonly isExecutable?: true;
   readonly link?: string;
   readonly rawName?: Buffer;
   /** Records of an extended header before the entry. */
@@ -31,7 +32,7 @@ function plainBlocks(entry: TarEntry): Buffer[] {
   const header = Buffer.alloc(512);
   if (entry.rawName) entry.rawName.copy(header);
   else header.write(entry.path, 0, 100);
-  header.write("0000644\0", 100);
+  header.write(entry.isExecutable ? "0000755\0" : "0000644\0", 100);
   header.write(`${body.length.toString(8).padStart(11, "0")}\0`, 124);
   header.write(entry.type, 156);
   header.write(entry.link ?? "", 157, 100);

@@ -4,6 +4,7 @@ import { programDefinition } from "../program/definition.ts";
 import { stackDefinition } from "../stack/definition.ts";
 import { updateDefinition } from "../update/definition.ts";
 import { updateRecordDefinition } from "../update-record/definition.ts";
+import { workspaceClassDefinition } from "../workspace-class/definition.ts";
 import { workspaceDefinition } from "../workspace/definition.ts";
 import { buildCrd, type CustomResourceDefinition, type KindDefinition } from "./definition.ts";
 
@@ -14,6 +15,7 @@ export const kindDefinitions: readonly KindDefinition[] = [
   updateDefinition,
   approvalDefinition,
   updateRecordDefinition,
+  workspaceClassDefinition,
 ];
 
 export const customResourceDefinitions = (): CustomResourceDefinition[] => kindDefinitions.map(buildCrd);

@@ -22,6 +22,8 @@ export interface KindDefinition {
   readonly kind: string;
   readonly plural: string;
   readonly group: string;
+  /** Namespaced if absent. */
+  readonly scope?: "Cluster";
   /** The first is the storage version. */
   readonly versions: readonly [string, ...string[]];
   readonly shortNames: readonly string[];
@@ -40,7 +42,7 @@ export interface CustomResourceDefinition {
   readonly metadata: { readonly name: string; readonly annotations: Readonly<Record<string, string>> };
   readonly spec: {
     readonly group: string;
-    readonly scope: "Namespaced";
+    readonly scope: "Namespaced" | "Cluster";
     readonly names: Readonly<Record<string, string | readonly string[]>>;
     readonly versions: readonly CrdVersion[];
   };
@@ -73,10 +75,10 @@ export function buildCrd(definition: KindDefinition): CustomResourceDefinition {
 }
 
 function crdSpec(definition: KindDefinition): CustomResourceDefinition["spec"] {
-  const { kind, plural, group } = definition;
+  const { kind, plural, group, scope = "Namespaced" } = definition;
   return {
     group,
-    scope: "Namespaced",
+    scope,
     names: {
       kind,
       listKind: `${kind}List`,

@@ -81,7 +81,7 @@ export const EnvFrom = Type.Object(
   { description: "A ConfigMap or Secret whose keys become environment variables.", ...wholeInTemplates },
 );
 
-function quantity(description: string) {
+export function quantity(description: string) {
   return Type.Unsafe<number | string>({
     description,
     "x-kubernetes-int-or-string": true,

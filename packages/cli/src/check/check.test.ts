@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { StackSpec, StackStatus } from "@pko/api";
 
 import { aStack } from "../testing/objects.ts";
-import { crdCheck, kubernetesCheck, operatorCheck, policyChecks } from "./cluster.ts";
+import { classesCheck, crdCheck, kubernetesCheck, operatorCheck, policyChecks } from "./cluster.ts";
 import { migrationDifferences } from "./migration.ts";
 import { redactObject, redactText } from "./redact.ts";
 
@@ -90,6 +90,24 @@ describe("checks", () => {
     const policy = { apiVersion: "v1", kind: "ValidatingAdmissionPolicy", metadata: { name: "mine" }, spec };
     const results = policyChecks({ kind: "seen", value: { items: [policy] } }).map(({ result }) => result);
     expect(results).toEqual(["warning", "ok"]);
+  });
+});
+
+describe("WorkspaceClasses are", () => {
+  const lease = (annotations: Record<string, string>) =>
+    ({
+      kind: "present",
+      lease: { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { annotations } },
+    }) as const;
+  test.each([
+    ["on", "ok"],
+    ["off", "warning"],
+  ] as const)("%s, as the Lease of the operator reports: %s", (state, result) => {
+    expect(classesCheck(lease({ "pulumi.com/workspace-classes": state }))).toMatchObject([{ result }]);
+  });
+
+  test("not mentioned if the operator does not report them", () => {
+    expect([...classesCheck(lease({})), ...classesCheck({ kind: "absent" })]).toEqual([]);
   });
 });
 

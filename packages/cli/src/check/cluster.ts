@@ -1,5 +1,13 @@
 /** Preflight checks. Each reads one thing with the user's own permissions, and reports what it found. */
-import { crdVersionAnnotation, isNewer, kindDefinitions, normalizeStack, version, type Stack } from "@pko/api";
+import {
+  classesAnnotation,
+  crdVersionAnnotation,
+  isNewer,
+  kindDefinitions,
+  normalizeStack,
+  version,
+  type Stack,
+} from "@pko/api";
 import { serverVersion, type KubeObject } from "@pko/kube";
 
 import type { Context } from "../context.ts";
@@ -26,6 +34,7 @@ export async function clusterChecks(context: Context): Promise<Check[]> {
     kubernetesCheck(kubernetes),
     crdCheck(definitions),
     operatorCheck(around.operator, around.hidden, context.io.now()),
+    ...classesCheck(around.operator),
     ...policyChecks(policies),
     ...permissions,
   ];
@@ -122,6 +131,22 @@ export function operatorCheck(operator: OperatorFacts, hidden: readonly Hidden[]
   const namespace = operator.lease.metadata.namespace ?? "";
   const message = `${holderIdentity} leads in namespace ${namespace}, renewed ${relative(String(renewTime), now)}`;
   return { name, result: "ok", message };
+}
+
+/** The leader reports it in its Lease. Nothing is known of an older operator. */
+export function classesCheck(operator: OperatorFacts): Check[] {
+  const state = operator.kind === "present" ? operator.lease.metadata.annotations?.[classesAnnotation] : undefined;
+  const name = "WorkspaceClasses";
+  if (state === "on") return [{ name, result: "ok", message: "on" }];
+  if (state !== "off") return [];
+  return [
+    {
+      name,
+      result: "warning",
+      message: "off: the operator may not list and watch workspaceclasses and namespaces in the whole cluster",
+      fix: "If you use classes, set the chart value rbac.createClusterRole, and restart the operator.",
+    },
+  ];
 }
 
 interface Policy extends KubeObject {

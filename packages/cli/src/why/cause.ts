@@ -13,6 +13,8 @@ export const causeCodes = [
   "protected",
   "nodeLost",
   "ownershipConflict",
+  "classConflict",
+  "classLimitExceeded",
   "approvalPolicyMissing",
   "approvalRejected",
   "awaitingApproval",

@@ -41,6 +41,10 @@ export const next = {
     `If you are certain that no other update of the stack runs, remove its lock: ${commands.unlock(of)}`,
   slots: "If it waits too long, an administrator can raise maxConcurrentUpdates of the operator: see docs/limits.md.",
   policy: "An administrator has to install the admission policies of the chart or the quickstart manifest.",
+  classes:
+    "An administrator has to change the namespaceSelector of the classes that the message names, or the labels of the namespace.",
+  classLimit:
+    "Lower the resources that the message names in workspaceTemplate, or ask an administrator to raise the limit of the class.",
   rename: "Delete or rename the object that the message names, or rename the Stack.",
   inputs: "Create the object, or add the key, that the message names, in the namespace of the Stack.",
   createSource: "Create the object that the message names, in the namespace of the Stack, or correct its name.",
@@ -83,6 +87,9 @@ export const summaries = {
   protected: (of: Named): string => `${stack(of)} is protected, so its deletion waits.`,
   nodeLost: (of: Named): string => `The workspace pod of ${stack(of)} does not respond, and its node may be lost.`,
   ownershipConflict: (of: Named): string => `A name that ${stack(of)} needs belongs to an object of another owner.`,
+  classConflict: (of: Named): string => `More than one WorkspaceClass selects the namespace of ${stack(of)}.`,
+  classLimitExceeded: (of: Named): string =>
+    `The workspace pod of ${stack(of)} would exceed a limit of its WorkspaceClass.`,
   approvalPolicyMissing: (of: Named): string =>
     `${stack(of)} requires approvals, and their admission policy is missing.`,
   approvalRejected: (of: Named, by: string): string => `The changes of ${stack(of)} were rejected${by && ` by ${by}`}.`,

@@ -6,6 +6,7 @@ import { consolePort, metricsPort, probesPort } from "../operator-objects.ts";
 import { admissionPolicies, namespaceProtectionPolicy } from "../policies/index.ts";
 import {
   approverRules,
+  classRules,
   crdRules,
   editRules,
   metricsAuthRules,
@@ -46,6 +47,7 @@ export const chartFacts = {
     served: servedRules,
     own: ownRules,
     crds: crdRules,
+    classes: classRules,
     view: viewRules,
     edit: editRules,
     approver: approverRules,

@@ -1,7 +1,15 @@
 /** The built-in kinds that controllers use. */
 import type { Deployment, StatefulSet } from "kubernetes-types/apps/v1";
 import type { Lease } from "kubernetes-types/coordination/v1";
-import type { ConfigMap, Namespace, Pod, Secret, Service, ServiceAccount } from "kubernetes-types/core/v1";
+import type {
+  ConfigMap,
+  Namespace,
+  PersistentVolumeClaim,
+  Pod,
+  Secret,
+  Service,
+  ServiceAccount,
+} from "kubernetes-types/core/v1";
 import type { Event } from "kubernetes-types/events/v1";
 
 import { resource, type KubeObject, type Resource } from "../resource.ts";
@@ -22,6 +30,7 @@ export const builtin = {
   }),
   configMaps: namespaced<ConfigMap>("v1", "ConfigMap", "configmaps"),
   secrets: namespaced<Secret>("v1", "Secret", "secrets"),
+  persistentVolumeClaims: namespaced<PersistentVolumeClaim>("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
   pods: namespaced<Pod>("v1", "Pod", "pods"),
   services: namespaced<Service>("v1", "Service", "services"),
   serviceAccounts: namespaced<ServiceAccount>("v1", "ServiceAccount", "serviceaccounts"),

@@ -38,6 +38,8 @@ export interface LeaseElectorOptions {
   readonly inFlightMs?: number;
   /** Ends the process if it is frozen beyond the end of its term; created by `kernelAlarm()`. */
   readonly alarm?: Alarm | undefined;
+  /** Written to the Lease when it is taken, for people and tools. */
+  readonly annotations?: Annotations;
   /** Receives the annotations of the Lease: before each term, and when they have changed. */
   readonly onAnnotations?: (annotations: Annotations) => void;
   readonly log?: Logger;
@@ -140,7 +142,12 @@ class LeaseElector implements Elector {
     }
     const sent = this.#watch.mark();
     const transitions = found ? found.transitions + 1 : 0;
-    const change = { ...this.#holding(transitions), acquiredAt: this.#clock.now() };
+    const { annotations } = this.#options;
+    const change = {
+      ...this.#holding(transitions),
+      acquiredAt: this.#clock.now(),
+      ...(annotations && { annotations }),
+    };
     const options = this.#callOptions();
     const taken = await (found ? this.#lock.update(found, change, options) : this.#lock.create(change, options));
     if (!taken) return undefined;

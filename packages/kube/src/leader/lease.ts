@@ -13,7 +13,7 @@ export interface LeaseState {
   readonly durationMs: number;
   /** How often the holder changed; only grows. */
   readonly transitions: number;
-  /** Set by people; our writes keep them. */
+  /** Our writes keep those that people set. */
   readonly annotations: Annotations;
 }
 
@@ -26,6 +26,8 @@ export interface LeaseChange {
   /** When this holder took it; unchanged if absent. */
   readonly acquiredAt?: number;
   readonly renewedAt: number;
+  /** Added to those that the Lease has. */
+  readonly annotations?: Annotations;
 }
 
 export interface LeaseLock {
@@ -46,19 +48,21 @@ export function leaseLock(client: Client, ref: ObjectRef): LeaseLock {
     },
     async create(change, options) {
       const { apiVersion, kind } = builtin.leases;
-      const lease = { apiVersion, kind, metadata: { ...ref }, spec: leaseSpec(change) };
+      const lease = { apiVersion, kind, metadata: { ...ref, ...annotated(change) }, spec: leaseSpec(change) };
       const created = await undefinedOn(isAlreadyExists, client.create(builtin.leases, lease, options));
       return created && leaseState(created);
     },
     async update(from, change, options) {
       // Compare and swap: the API server rejects the patch if the version in its body is not the current one.
-      const body = { metadata: { resourceVersion: from.version }, spec: leaseSpec(change) };
+      const body = { metadata: { resourceVersion: from.version, ...annotated(change) }, spec: leaseSpec(change) };
       const patch = client.patch(builtin.leases, ref, { ...options, patch: { type: "merge", body } });
       const updated = await undefinedOn((error) => isConflict(error) || isNotFound(error), patch);
       return updated && leaseState(updated);
     },
   };
 }
+
+const annotated = ({ annotations }: LeaseChange) => (annotations ? { annotations: { ...annotations } } : {});
 
 /** The holder of a Lease, or an empty string. */
 export function holderOf(lease: LeaseObject): string {

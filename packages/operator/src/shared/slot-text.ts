@@ -13,7 +13,7 @@ export const isPlaceText = (text: string): boolean => text.startsWith(`${freeSlo
 export const limitText = ({ limitOf, limit }: WaitingForSlot): string =>
   limitOf === "operator"
     ? `all ${limit} slots of the operator are in use (controller.maxConcurrentUpdates)`
-    : `all ${limit} slots of the namespace are in use (controller.maxConcurrentUpdatesPerNamespace)`;
+    : `all ${limit} slots of the namespace are in use (controller.maxConcurrentUpdatesPerNamespace, or maxConcurrentUpdates of the WorkspaceClass)`;
 
 export const queueText = ({ position, total }: WaitingForSlot): string =>
   `position ${position} of ${total} in the queue`;

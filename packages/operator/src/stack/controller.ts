@@ -33,6 +33,7 @@ import { referencePoller, type ReferencePoller } from "../inputs/reference-polle
 import { stacks } from "../kinds.ts";
 import { unlimitedSlots, type Slots } from "../shared/channels/slots.ts";
 import { neverSuspended, type Suspension } from "../shared/channels/suspension.ts";
+import { classReader, classWatches, type ClassReflectors } from "../shared/workspace-classes.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
 import { followSource, type SourcePollers } from "../sources/follow.ts";
 import { gitPoller } from "../sources/git-poller.ts";
@@ -68,6 +69,8 @@ export interface StackControllerOptions {
     /** With `approvalIndexers`. */
     readonly approvals: Reflector<Approval>;
   };
+  /** Absent where the operator may not read classes. */
+  readonly workspaceClasses?: ClassReflectors | undefined;
   readonly approvalPolicy: PolicyProbe;
   readonly events: EventRecorder;
   readonly git: GitSettings;
@@ -110,13 +113,14 @@ export function stackController(options: StackControllerOptions): Controller {
     programs: reflectors.programs.store,
     approvals: reflectors.approvals.store,
     approvalPolicy: options.approvalPolicy,
+    classOf: classReader(options.workspaceClasses),
     ...(options.minResyncSeconds !== undefined && { minResyncSeconds: options.minResyncSeconds }),
   };
   const self: Controller = controller({
     name: "stack-controller",
     reflector: reflectors.stacks,
     owns: [{ reflector: reflectors.workspaces, ownerKind: stackKind }],
-    watches: watchesOf(reflectors),
+    watches: [...watchesOf(reflectors), ...classWatches(options.workspaceClasses, reflectors.stacks.store)],
     reconcile: stackReconciler(world, {
       events,
       references,

@@ -20,6 +20,7 @@ test("reports the result of an update by its type and failure", () => {
   expect(reasons(ended({ state: "failed", failure: "conflict" }))).toEqual(["StackUpdateConflictDetected"]);
   expect(reasons(ended({ state: "failed", failure: "stackNotFound" }))).toEqual(["StackNotFound"]);
   expect(reasons(ended({ state: "failed", failure: "timedOut" }))).toEqual(["StackUpdateTimedOut"]);
+  expect(reasons(ended({ state: "failed", failure: "policyViolation" }))).toEqual(["StackPolicyViolated"]);
   expect(reasons(ended({ state: "failed", failure: "withdrawn" }))).toEqual([]);
 });
 

@@ -123,6 +123,7 @@ const failureEvents: Readonly<Record<string, StackEvent>> = {
   [conflictFailure]: "StackUpdateConflictDetected",
   stackNotFound: "StackNotFound",
   timedOut: "StackUpdateTimedOut",
+  policyViolation: "StackPolicyViolated",
 };
 
 function suspensionEvents(view: StackView, outcome: Outcome): EventNote[] {
@@ -148,6 +149,8 @@ const stalledEvent: Readonly<Record<StackReason<"Stalled">, StackEvent | undefin
   WorkspaceFailed: "StackInitializationFailure",
   NodeLost: "StackNodeLost",
   OwnershipConflict: "OwnershipConflict",
+  WorkspaceClassConflict: "WorkspaceClassConflict",
+  WorkspaceClassLimitExceeded: "StackInitializationFailure",
   OutputsLost: "StackOutputRetrievalFailure",
   UpdateConflict: undefined,
   UpdateFailed: undefined,

@@ -8,3 +8,4 @@ export * from "./messages/pauses.ts";
 export * from "./messages/results.ts";
 export * from "./messages/updates.ts";
 export * from "./messages/workspace.ts";
+export * from "./messages/workspace-class.ts";

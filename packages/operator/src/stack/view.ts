@@ -22,6 +22,7 @@ import type { PolicyState } from "../approvals/policy-probe.ts";
 import type { PolledObject } from "../inputs/reference-poller.ts";
 import type { SlotView } from "../shared/channels/slots.ts";
 import type { FollowedSource } from "../sources/follow.ts";
+import type { ClassView } from "../shared/workspace-classes.ts";
 import type { SourceView } from "../sources/source-view.ts";
 import type { Trigger } from "./history/trigger.ts";
 
@@ -56,6 +57,8 @@ export interface StackView extends LearnedFacts {
   readonly approvals: readonly Approval[];
   /** Whether the admission policy makes Approvals trustworthy. */
   readonly approvalPolicy: PolicyState;
+  /** The WorkspaceClass of the namespace. */
+  readonly workspaceClass: ClassView;
   /** Why the Stack has been stalled, and since when; unknown after a restart. */
   readonly obstacle?: Obstacle;
   /** Whether all Stacks of the operator are suspended. */

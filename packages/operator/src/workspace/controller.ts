@@ -32,7 +32,8 @@ import type { OperatorCa, Preparations, Runs } from "../agents/agents.ts";
 import type { ReferencePoller } from "../inputs/reference-poller.ts";
 import { workspaces } from "../kinds.ts";
 import type { Clearances } from "../shared/channels/clearances.ts";
-import { unlimitedSlots, type Slots } from "../shared/channels/slots.ts";
+import { type Slots, unlimitedSlots } from "../shared/channels/slots.ts";
+import { classReader, type ClassReflectors, classWatches } from "../shared/workspace-classes.ts";
 import { workspaceKeyOf } from "../shared/updates.ts";
 import { workspaceOfPod } from "../shared/pods/workspace-pod.ts";
 import type { GitHubAppTokens } from "../sources/github-app.ts";
@@ -65,6 +66,8 @@ interface WorkspaceControllerOptions {
     readonly pods: Reflector<ApiObject<Pod>>;
     readonly programs: Reflector<Program>;
   };
+  /** Absent where the operator may not read classes. */
+  readonly workspaceClasses?: ClassReflectors | undefined;
   readonly ca: Pick<OperatorCa, "assess" | "workspaceCertificate">;
   readonly preparations: Preparations;
   readonly runs: Pick<Runs, "find">;
@@ -92,6 +95,7 @@ export function workspaceController(options: WorkspaceControllerOptions): Contro
       watching({ reflector: reflectors.pods, map: podKeys }),
       watching({ reflector: reflectors.updates, map: updateKeys }),
       watching({ reflector: reflectors.programs, map: (change) => programKeys(change, reflectors.workspaces) }),
+      ...classWatches(options.workspaceClasses, reflectors.workspaces.store),
     ],
     reconcile: workspaceReconciler(options, (key) => self.enqueue(key)),
     // Another process may lead from now on: what was read in this term may be outdated in the next.
@@ -182,6 +186,7 @@ function worldOf(options: WorkspaceControllerOptions, memory: WorkspaceWorld["me
   const { workspaces, updates, statefulSets, pods } = options.reflectors;
   const stores: WorkspaceStores = {
     workspaces: workspaces.store,
+    classOf: classReader(options.workspaceClasses),
     updates: updates.store,
     statefulSets: statefulSets.store,
     pods: pods.store,

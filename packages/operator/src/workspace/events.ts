@@ -31,7 +31,7 @@ const warning = (reason: WorkspaceEvent["reason"], message: string): WorkspaceEv
 function eventFor(outcome: Outcome): WorkspaceEvent | undefined {
   switch (outcome.kind) {
     case "misconfigured":
-      return warning("StackInitializationFailure", outcome.message);
+      return warning(outcome.reason ?? "StackInitializationFailure", outcome.message);
     case "blocked":
       return warning("OwnershipConflict", outcome.message);
     case "failed":

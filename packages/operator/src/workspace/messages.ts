@@ -7,6 +7,8 @@ import type { PreparePhase } from "@pko/rpc";
 import type { WaitingForSlot } from "../shared/channels/slots.ts";
 import { limitText, queueText } from "../shared/slot-text.ts";
 
+export { classConflict } from "../shared/class-messages.ts";
+
 export const deleting = "the workspace is being deleted";
 export const prepared = "the workspace is prepared";
 export const preparedWithWarning = (warning: string): string => `the workspace is prepared, but ${warning}`;
@@ -45,6 +47,32 @@ export const agentUnreachable = (detail: string): string => `the pod's agent doe
 
 export const certificateRejected = (secret: string, explanation: string): string =>
   `the Secret ${secret} with the agent's certificate could not be written: ${explanation}; this is retried every minute`;
+
+interface Excess {
+  readonly className: string;
+  /** Such as memory. */
+  readonly resource: string;
+  readonly max: string;
+}
+
+export const limitMissing = ({
+  className,
+  resource,
+  max,
+  container,
+}: Excess & { readonly container: string }): string =>
+  `spec.podTemplate: the container ${container} has no limit for ${resource}, and the WorkspaceClass ${className} allows the pod ${max} in total; set resources.limits.${resource} of this container`;
+export const limitExceeded = ({
+  className,
+  resource,
+  max,
+  container,
+}: Excess & { readonly container: string }): string =>
+  `spec.podTemplate: the init container ${container} has a limit for ${resource} that exceeds what the WorkspaceClass ${className} allows, ${max}; lower resources.limits.${resource} of this container`;
+export const podLimitExceeded = ({ className, resource, max, sum }: Excess & { readonly sum: string }): string =>
+  `spec.resources: the containers of the pod have limits and requests for ${resource} of ${sum} in total, and the WorkspaceClass ${className} allows ${max}; lower them`;
+
+export const namespaceUnknown = "the labels of the namespace are being read, to find its WorkspaceClass";
 
 export const stateNotKept = (folder: string): string =>
   `the stack's state is in ${folder}, which no volume keeps: it is lost with the pod, so the workspace is never scaled to zero; mount a volume there, or use another backend`;

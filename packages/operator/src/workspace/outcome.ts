@@ -7,10 +7,13 @@ export interface Warning {
   readonly message: string;
 }
 
+/** What is wrong is about the WorkspaceClass of the namespace. */
+export type ClassReason = "WorkspaceClassConflict" | "WorkspaceClassLimitExceeded";
+
 export type Outcome =
   | { readonly kind: "deleting" }
   /** The spec, or an object that it names, must change first. */
-  | { readonly kind: "misconfigured"; readonly message: string }
+  | { readonly kind: "misconfigured"; readonly message: string; readonly reason?: ClassReason }
   /** An object of another owner has a name that the workspace needs. */
   | { readonly kind: "blocked"; readonly message: string }
   | { readonly kind: "waiting"; readonly message: string; readonly isStuck: boolean }

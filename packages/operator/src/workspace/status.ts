@@ -76,7 +76,7 @@ function fullVerdictOn(outcome: ReportedOutcome): Verdict {
     case "deleting":
       return notReady("Deleting", messages.deleting);
     case "misconfigured":
-      return stalled("InitializationFailed", outcome.message);
+      return stalled(outcome.reason ?? "InitializationFailed", outcome.message);
     case "blocked":
       return stalled(ownershipConflict, outcome.message);
     case "waiting":

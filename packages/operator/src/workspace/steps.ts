@@ -6,8 +6,12 @@ import type { CertificateState } from "@pko/rpc/pki";
 
 import type { AgentPod } from "../agents/agents.ts";
 import type { GitHubApp } from "../sources/github-app.ts";
+import type { AppliedClass } from "../shared/workspace-classes.ts";
+import type { cacheClaim } from "./classes/caches.ts";
 import type { Outcome } from "./outcome.ts";
 import type { BuiltObjects } from "./pod/build-objects.ts";
+
+export type CacheClaim = NonNullable<ReturnType<typeof cacheClaim>>;
 
 export type Step =
   /** Reads the Secrets, the ConfigMaps and the Program that the spec refers to, and builds from them what should exist. */
@@ -18,6 +22,8 @@ export type Step =
   | { readonly kind: "claimSlot"; readonly since: number }
   /** Reads every name that the objects need, so that nothing is created where one of them is taken. */
   | { readonly kind: "checkNames" }
+  /** Creates the claim with the caches of the class, unless it exists. */
+  | { readonly kind: "ensureCacheClaim"; readonly applied: AppliedClass; readonly claim: CacheClaim }
   /** Writes it to its Secret. The kubelet updates the pod's volume, and the agent loads it. */
   | { readonly kind: "issueCertificate"; readonly because: Exclude<CertificateState, "current"> }
   /** Checked by a dry run first. */

@@ -16,6 +16,8 @@ import type { PolledObject } from "../inputs/reference-poller.ts";
 import type { SlotView } from "../shared/channels/slots.ts";
 import type { OverduePod } from "../shared/pods/lost-node.ts";
 import { findCondition } from "../shared/objects/conditions.ts";
+import type { ClassView } from "../shared/workspace-classes.ts";
+import type { ClassReason } from "./outcome.ts";
 import type { BuiltObjects } from "./pod/build-objects.ts";
 import type { Explanation } from "./pod/explain-pod.ts";
 import type { Materials, Requested } from "./prepare/request.ts";
@@ -89,7 +91,7 @@ export interface Inputs {
         /** If `bootstrap` is a helper container: the same with an init container, in case the API server rejects it. */
         readonly withInitContainer?: { readonly template: PodTemplateSpec; readonly objects: BuiltObjects };
       }
-    | { readonly ok: false; readonly problems: readonly string[] };
+    | { readonly ok: false; readonly problems: readonly string[]; readonly reason?: ClassReason };
   /** Sentences about Secrets and ConfigMaps that the pod would wait for. */
   readonly missing: readonly string[];
   /** All Secrets and ConfigMaps that were read, to notice when they change. */
@@ -136,6 +138,8 @@ interface StepFacts {
   readonly rejection?: string;
   /** Objects that have the names that the Workspace needs, and do not belong to it; undefined while unchecked. */
   readonly occupied?: readonly Occupied[];
+  /** The claim with the caches of the class exists. */
+  readonly hasCacheClaim?: true;
 }
 
 export interface WorkspaceView extends StepFacts {
@@ -144,6 +148,8 @@ export interface WorkspaceView extends StepFacts {
   readonly spec: Normalized<NormalWorkspace>;
   readonly statefulSet?: StatefulSetFacts;
   readonly pod?: PodFacts;
+  /** The WorkspaceClass of the namespace. */
+  readonly workspaceClass: ClassView;
   readonly updates: readonly UpdateFacts[];
   /** 0: never. */
   readonly idleTimeoutMs: number;

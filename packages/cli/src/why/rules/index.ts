@@ -32,6 +32,8 @@ import {
 import type { Rule } from "./rule.ts";
 import { locked, unknown, updateFailed, updateRunning, workspacePreparing } from "./updates.ts";
 import {
+  classConflict,
+  classLimitExceeded,
   nodeLost,
   podStuck,
   quotaExceeded,
@@ -52,6 +54,8 @@ const rules: readonly Rule[] = [
   protectedStack, // its deletion waits until protect is false
   nodeLost, // its pod is on a node that may be lost
   ownershipConflict, // another owner's object has a name that it needs
+  classConflict, // two WorkspaceClasses select its namespace
+  classLimitExceeded, // its pod would exceed a limit of its class
   approvalPolicyMissing, // approvals would not be trustworthy
   approvalRejected, // a user has rejected the plan
   awaitingApproval, // a user has to approve the plan

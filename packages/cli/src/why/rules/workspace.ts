@@ -12,6 +12,24 @@ export const nodeLost: Rule = (facts) =>
     ? decide("nodeLost", { summary: summaries.nodeLost(facts), message: messageIn(facts), next: [next.node] })
     : undefined;
 
+export const classConflict: Rule = (facts) =>
+  conditionWith(facts, "WorkspaceClassConflict")
+    ? decide("classConflict", {
+        summary: summaries.classConflict(facts),
+        message: messageIn(facts),
+        next: [next.classes],
+      })
+    : undefined;
+
+export const classLimitExceeded: Rule = (facts) =>
+  conditionWith(facts, "WorkspaceClassLimitExceeded")
+    ? decide("classLimitExceeded", {
+        summary: summaries.classLimitExceeded(facts),
+        message: messageIn(facts),
+        next: [next.classLimit, next.edit(facts)],
+      })
+    : undefined;
+
 export const versionTooLow: Rule = (facts) =>
   conditionWith(facts, "PulumiVersionTooLow")
     ? decide("versionTooLow", {

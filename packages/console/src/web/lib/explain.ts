@@ -97,6 +97,8 @@ const advice: Readonly<Record<Reason, string | undefined>> = {
   SourceUnavailable: "Check the address, the revision and the credentials of the source.",
   UpdateConflict: "Wait for the other update. If none is running, remove the lock: kubectl pulumi unlock.",
   PulumiVersionTooLow: "Set a newer workspaceTemplate.spec.image.",
+  WorkspaceClassConflict: "An administrator has to change the namespace selector of one of the classes.",
+  WorkspaceClassLimitExceeded: "Lower the resources in workspaceTemplate to the limit that the message names.",
   WorkspaceFailed: "Check the events and the pod of the workspace.",
   UpdateFailed: "Read the diagnostics of the last run. Fix the program, its configuration or its permissions.",
   OwnershipConflict: "Delete or rename the object that the message names, or rename the Stack.",

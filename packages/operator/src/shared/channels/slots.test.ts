@@ -198,6 +198,16 @@ describe("limits", () => {
   });
 });
 
+test("a raised limit counts from the next claim", () => {
+  let limit = 1;
+  const { table, kinds } = tableOf({ total: 0, inNamespace: () => limit });
+  for (const workspace of ["a/1", "a/2", "a/3"]) table.claim(workspace, "stack");
+  limit = 2;
+  expect(kinds("a/2", "a/3")).toEqual(["waiting", "waiting"]);
+  table.claim("a/3", "stack");
+  expect(kinds("a/2", "a/3")).toEqual(["held", "waiting"]);
+});
+
 test("the position that is shown changes every 30 seconds, and more rarely far back in the line", async () => {
   const { table, clock } = tableOf();
   for (let index = 0; index <= 100; index++) table.claim(`a/${index}`, "stack");

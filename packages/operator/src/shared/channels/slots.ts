@@ -119,13 +119,15 @@ class SlotTable implements Slots {
   claim(workspace: Key, by: Claimant, since = Infinity): SlotView {
     const claims = this.#claims.get(workspace) ?? new Set();
     this.#claims.set(workspace, claims.add(by));
-    if (!this.#holdings.has(workspace) && !this.#waiting.has(workspace)) {
+    if (this.#holdings.has(workspace)) return this.state(workspace);
+    if (!this.#waiting.has(workspace)) {
       this.#waiting.set(workspace, { since: this.#clock.monotonic() });
       this.#line.add(workspace, Math.min(since, this.#clock.now()));
-      this.#grant(workspace);
-      // The Workspace ignores an Update without a slot.
-      if (by === "update" && this.#holdings.has(workspace)) this.#options.wake(workspace);
     }
+    // Even if it waits already: a limit may have been raised.
+    this.#grant(workspace);
+    // The Workspace ignores an Update without a slot.
+    if (by === "update" && this.#holdings.has(workspace)) this.#options.wake(workspace);
     return this.state(workspace);
   }
 

@@ -10,7 +10,7 @@ import { workspaceObject } from "./workspace.ts";
  * when and how often updates run, what happens after them, and the revision of the source.
  */
 export function runDigest(stack: Stack, spec: NormalStack, type: UpdateType): string {
-  const { spec: workspace } = workspaceObject(stack, spec, {});
+  const { spec: workspace } = workspaceObject(stack, spec, { origin: {} });
   const { stackName, source, approval } = spec;
   const operation = operationSpec(stack, spec, type);
   return contentHash({ workspace, stackName, source, operation, required: approval?.required ?? null });

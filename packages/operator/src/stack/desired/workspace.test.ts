@@ -3,7 +3,76 @@ import { normalizeStack } from "@pko/api";
 
 import { generated } from "../testing/generated.ts";
 import { stackOf } from "../testing/views.ts";
+import { classDefaults } from "./class-defaults.ts";
 import { isWorkspaceCurrent, workspaceObject } from "./workspace.ts";
+
+describe("the Workspace with defaults of a class", () => {
+  const normalOf = (spec: Parameters<typeof stackOf>[0]["spec"]) => {
+    const stack = stackOf({ ...(spec && { spec }) });
+    const normal = normalizeStack(stack);
+    if (!normal.ok) throw new Error("invalid");
+    return { stack, normal: normal.value };
+  };
+  const template = {
+    metadata: { labels: { tier: "default", cost: "shared" } },
+    spec: {
+      image: "default:1",
+      serviceAccountName: "default-account",
+      resources: { requests: { cpu: "1", memory: "1Gi" } },
+      env: [{ name: "PROXY", value: "default" }],
+      initContainers: [{ name: "tools", image: "tools:1" }],
+      podTemplate: {
+        spec: { tolerations: [{ key: "builds", operator: "Exists" }], volumes: [{ name: "certs", emptyDir: {} }] },
+      },
+    },
+  };
+  const defaults = classDefaults({ namespaceSelector: {}, template });
+  const wanted = (spec: Parameters<typeof stackOf>[0]["spec"]) => {
+    const { stack, normal } = normalOf(spec);
+    return workspaceObject(stack, normal, { origin: { program: { name: "program", generation: 1 } }, defaults });
+  };
+
+  test("has all of them if the Stack sets nothing", () => {
+    const { spec, metadata } = wanted(undefined);
+    expect(spec).toMatchObject({ image: "default:1", serviceAccountName: "default-account" });
+    expect(spec?.podTemplate?.spec).toMatchObject({
+      initContainers: [{ name: "tools" }],
+      tolerations: [{ key: "builds" }],
+    });
+    expect(metadata.labels).toMatchObject({ tier: "default" });
+  });
+
+  test("has what the Stack sets instead, and the rest of the defaults", () => {
+    const { spec, metadata } = wanted({
+      serviceAccountName: "mine",
+      envRefs: { PROXY: { type: "Literal", literal: { value: "mine" } } },
+      workspaceTemplate: {
+        metadata: { labels: { tier: "mine" } },
+        spec: {
+          image: "mine:1",
+          resources: { requests: { cpu: "2" } },
+          podTemplate: { spec: { volumes: [{ name: "data", emptyDir: {} }] } },
+        },
+      },
+    });
+    expect(spec).toMatchObject({
+      image: "mine:1",
+      serviceAccountName: "mine",
+      resources: { requests: { cpu: "2", memory: "1Gi" } },
+      env: [{ name: "PROXY", value: "mine" }],
+    });
+    expect(spec?.podTemplate?.spec?.volumes?.map(({ name }) => name)).toEqual(["certs", "data"]);
+    expect(metadata.labels).toMatchObject({ tier: "mine", cost: "shared" });
+  });
+
+  test("is not current if the defaults have changed, or are removed with the class", () => {
+    const { stack, normal } = normalOf(undefined);
+    const present = wanted(undefined);
+    const origin = { program: { name: "program", generation: 1 } };
+    expect(isWorkspaceCurrent(present, wanted(undefined))).toBe(true);
+    expect(isWorkspaceCurrent(present, workspaceObject(stack, normal, { origin }))).toBe(false);
+  });
+});
 
 describe("the Workspace", () => {
   test("of a Stack without options", () => {
@@ -35,9 +104,9 @@ describe("the Workspace", () => {
     const normal = normalizeStack(stack);
     if (!normal.ok) throw new Error("invalid");
     const git = { url: "https://host/repo.git", ref: "c", dir: "one" };
-    expect(workspaceObject(stack, normal.value, { git }).spec?.git).toEqual({ ...git, dir: "other" });
+    expect(workspaceObject(stack, normal.value, { origin: { git } }).spec?.git).toEqual({ ...git, dir: "other" });
     const info = { projectInfo: { name: "p", runtime: "yaml" } };
-    expect(workspaceObject(stack, normal.value, info).spec?.git).toBeUndefined();
+    expect(workspaceObject(stack, normal.value, { origin: info }).spec?.git).toBeUndefined();
   });
 
   test("is current if others have added fields, and not if they changed fields or a field is no longer wanted", () => {
@@ -70,7 +139,8 @@ describe("the Workspace", () => {
     const stack = stackOf({ request: "now" });
     const normal = normalizeStack(stack);
     if (!normal.ok) throw new Error("invalid");
-    const { metadata } = workspaceObject(stack, normal.value, { program: { name: "program", generation: 1 } });
+    const origin = { program: { name: "program", generation: 1 } };
+    const { metadata } = workspaceObject(stack, normal.value, { origin });
     expect(metadata.annotations?.["pulumi.com/reconciliation-request"]).toBe("now");
   });
 });

@@ -18,6 +18,7 @@ import {
 
 import { workspaces } from "../../kinds.ts";
 import type { SourceSpec } from "../../sources/source-view.ts";
+import { noDefaults, type ClassDefaults } from "./class-defaults.ts";
 import { covers, mergeTemplate } from "./merge.ts";
 import { outputKeyOf, stackOutputsSecretOf } from "../../shared/outputs/output-keys.ts";
 import { textHash } from "../../shared/digest.ts";
@@ -30,12 +31,19 @@ const wantedAnnotation = "pulumi.com/wanted";
 /** What the Stack's source contributes, or the status instead if the source is not available. */
 export type WorkspaceOrigin = SourceSpec | Pick<WorkspaceSpec, "projectInfo">;
 
-export function workspaceObject(stack: Stack, spec: NormalStack, origin: WorkspaceOrigin): Workspace {
+interface WorkspaceParts {
+  readonly origin: WorkspaceOrigin;
+  /** Of the namespace's WorkspaceClass. */
+  readonly defaults?: ClassDefaults;
+}
+
+export function workspaceObject(stack: Stack, spec: NormalStack, parts: WorkspaceParts): Workspace {
+  const { origin, defaults = noDefaults } = parts;
   const generated = generatedSpec(spec, origin);
   // Recorded project information replaces the source, and so the template's changes to the source.
   const { git, flux, local, program: _, ...others } = spec.workspace.spec;
   const overlay = "projectInfo" in origin ? others : { ...others, ...definedFields({ git, flux, local }) };
-  const wanted = mergeTemplate(asJson(generated), asJson(overlay));
+  const wanted = mergeTemplate(mergeTemplate(defaults.spec, asJson(generated)), asJson(overlay));
   const request = reconcileRequestOf(stack);
   return {
     apiVersion: workspaces.apiVersion,
@@ -43,8 +51,9 @@ export function workspaceObject(stack: Stack, spec: NormalStack, origin: Workspa
     metadata: {
       name: workspaceNameOf(spec.name),
       namespace: spec.namespace,
-      labels: { ...spec.workspace.labels, ...labelsOfStack(spec.name) },
+      labels: { ...defaults.labels, ...spec.workspace.labels, ...labelsOfStack(spec.name) },
       annotations: {
+        ...defaults.annotations,
         ...spec.workspace.annotations,
         [wantedAnnotation]: wantedDigest(wanted),
         // A reconcile request also retries a preparation that has failed.

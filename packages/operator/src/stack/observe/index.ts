@@ -25,6 +25,7 @@ import type { PolicyProbe } from "../../approvals/policy-probe.ts";
 import { approvalPlanIndex } from "../../shared/approvals.ts";
 import { findCondition } from "../../shared/objects/conditions.ts";
 import type { Slots } from "../../shared/channels/slots.ts";
+import type { ClassReader } from "../../shared/workspace-classes.ts";
 import type { Suspension } from "../../shared/channels/suspension.ts";
 import { updateFacts } from "../history/update-facts.ts";
 import { updateOwnerIndex, updateStackIndex } from "../indexes.ts";
@@ -52,6 +53,7 @@ export interface StackWorld extends SourceWorld {
   /** With `approvalIndexers`. */
   readonly approvals: Store<Approval>;
   readonly approvalPolicy: Pick<PolicyProbe, "state">;
+  readonly classOf: ClassReader;
   readonly minResyncSeconds?: number;
   readonly suspension: Suspension;
   /** By Workspace, which has the name of its Stack. */
@@ -81,6 +83,7 @@ export async function observeStack(
     dependents: observeDependents(world.stacks, stack),
     approvals: approvalsFor(world, stack),
     approvalPolicy: world.approvalPolicy.state(stack.metadata.namespace ?? ""),
+    workspaceClass: world.classOf(stack.metadata.namespace ?? ""),
     outputs: await observeOutputs({ stack, updates }, readers),
     operatorSuspended,
     slot: world.slots.state(key),

@@ -53,6 +53,7 @@ function setting(spec: NonNullable<Parameters<typeof stackOf>[0]>["spec"] = {}) 
     programs: storeOf(program),
     approvals: storeOf(),
     approvalPolicy: { state: () => ({ kind: "unknown" }) },
+    classOf: () => ({ kind: "none" }),
     git: poller as StackWorld["git"],
     flux: poller as StackWorld["flux"],
     suspension: { isOn: false, follow: () => () => undefined },

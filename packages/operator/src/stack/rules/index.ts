@@ -44,6 +44,7 @@ import {
 } from "./drift/checks.ts";
 import { noUpdateDue, outputsPending, retryScheduled, workspaceUnneeded } from "./no-update-due.ts";
 import { historyExceeded } from "./history.ts";
+import { classConflict, classUnknown } from "./workspace-class.ts";
 import { nameOccupied, writeRejected } from "./ownership.ts";
 import { prerequisitesUnmet } from "./prerequisites.ts";
 import { resultsRecorded, resultUnrecorded, updatesOrphaned } from "./result.ts";
@@ -81,6 +82,8 @@ const rules: readonly StackRule[] = [
   suspended, // the Stack or the operator is suspended: start nothing
   specInvalid, // report the invalid fields
   dependencyCycle, // Stacks depend on each other: report the cycle
+  classUnknown, // the labels of the namespace are not known yet, and so is its WorkspaceClass: wait
+  classConflict, // more than one WorkspaceClass selects the namespace: report them
   approvalPolicyMissing, // approvals are required, and anyone could forge them, or nobody can check that: report it
   destroySourceMissing, // the destroy needs the program, whose source is not available
   sourceUnavailable, // report why the source has no revision to run

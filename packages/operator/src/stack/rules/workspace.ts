@@ -1,8 +1,9 @@
 /** Rules about an update that is due: its Workspace is prepared, then the Update is created. */
-import type { StackReason } from "@pko/api";
+import type { StackReason, Workspace } from "@pko/api";
 
 import { ownershipConflict } from "../../shared/objects/ownership.ts";
 import { updateObject } from "../desired/update.ts";
+import { classDefaults } from "../desired/class-defaults.ts";
 import { isWorkspaceCurrent, workspaceObject } from "../desired/workspace.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
@@ -53,16 +54,20 @@ function slotMissing(view: StackView): StackPlan | undefined {
   });
 }
 
-function isCurrent({ workspace, stack }: StackView, { spec, origin }: DueUpdate): boolean {
-  return workspace.kind === "present" && isWorkspaceCurrent(workspace.object, workspaceObject(stack, spec, origin));
+const isCurrent = (view: StackView, next: DueUpdate): boolean =>
+  view.workspace.kind === "present" && isWorkspaceCurrent(view.workspace.object, wantedWorkspace(view, next));
+
+function wantedWorkspace({ stack, workspaceClass }: StackView, { spec, origin }: DueUpdate): Workspace {
+  const defaults = workspaceClass.kind === "one" ? classDefaults(workspaceClass.spec) : undefined;
+  return workspaceObject(stack, spec, { origin, ...(defaults && { defaults }) });
 }
 
 /** There is none, or it has another spec. */
 function workspaceOutdated(view: StackView): StackPlan | undefined {
   const next = dueUpdate(view);
   if (!next || isCurrent(view, next)) return undefined;
-  const { spec, origin, due } = next;
-  const wanted = workspaceObject(view.stack, spec, origin);
+  const { spec, due } = next;
+  const wanted = wantedWorkspace(view, next);
   const message = messages.workspacePreparing(spec.name, messages.purpose(due));
   return withInputs(view, next, {
     steps: [{ kind: "applyWorkspace", workspace: wanted }],
@@ -95,6 +100,8 @@ const stallReasons: Readonly<Record<string, StackReason<"Stalled">>> = {
   IncompatibleConfiguration: "PulumiVersionTooLow",
   NodeLost: "NodeLost",
   OwnershipConflict: ownershipConflict,
+  WorkspaceClassConflict: "WorkspaceClassConflict",
+  WorkspaceClassLimitExceeded: "WorkspaceClassLimitExceeded",
 };
 
 export function workspaceFailure(name: string, state: { readonly reason: string; readonly message: string }): Outcome {

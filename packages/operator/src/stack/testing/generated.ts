@@ -14,6 +14,6 @@ export function generated(spec: Partial<StackSpec>): Generated {
   const stack = stackOf({ spec });
   const normal = normalizeStack(stack);
   if (!normal.ok) throw new Error(JSON.stringify(normal.problems));
-  const workspace = workspaceObject(stack, normal.value, { program: { name: "program", generation: 1 } });
+  const workspace = workspaceObject(stack, normal.value, { origin: { program: { name: "program", generation: 1 } } });
   return { stack, spec: normal.value, workspace };
 }

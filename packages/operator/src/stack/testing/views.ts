@@ -65,6 +65,8 @@ export interface Setting {
   readonly slot?: StackView["slot"];
   /** In force if absent. */
   readonly approvalPolicy?: StackView["approvalPolicy"];
+  /** None if absent. */
+  readonly workspaceClass?: StackView["workspaceClass"];
 }
 
 const revision = "1";
@@ -219,6 +221,7 @@ export function viewOf(setting: Setting): StackView {
     approvals: setting.approvals ?? [],
     approvalPolicy: setting.approvalPolicy ?? { kind: "inForce" },
     slot: setting.slot ?? { kind: "held", forMs: 0 },
+    workspaceClass: setting.workspaceClass ?? { kind: "none" },
   };
 }
 
@@ -233,11 +236,9 @@ function workspaceOf({ workspace, origin, source = readySource }: Setting, stack
   const normal = normalizeStack(stack);
   if (!normal.ok) return { kind: "absent" };
   const from = origin ?? (source.kind === "ready" ? source.spec : {});
-  const wanted = workspaceObject(
-    stack,
-    normal.value,
-    workspace === "other" ? { git: { url: "https://a/b", ref: "x" } } : from,
-  );
+  const wanted = workspaceObject(stack, normal.value, {
+    origin: workspace === "other" ? { git: { url: "https://a/b", ref: "x" } } : from,
+  });
   const object: Workspace = { ...wanted, metadata: { ...wanted.metadata, uid: "uid-of-workspace", generation: 1 } };
   return { kind: "present", object, state: workspaceState(workspace) };
 }

@@ -8,6 +8,7 @@ import type { Preparations, Runs } from "../../agents/agents.ts";
 import type { Slots } from "../../shared/channels/slots.ts";
 import { defaultLostNodeMs } from "../../shared/pods/lost-node.ts";
 import { isCertificateKnown, retryOf, type WorkspaceMemory } from "../memory.ts";
+import type { ClassReader } from "../../shared/workspace-classes.ts";
 import { findPod, observePod, observeStatefulSet } from "./pod.ts";
 import type { PreemptionReader } from "./room.ts";
 import { observeUpdates } from "./updates.ts";
@@ -17,6 +18,7 @@ import type { WorkspaceView } from "../view.ts";
 export interface WorkspaceStores {
   readonly settings: WorkspaceSettings;
   readonly workspaces: Store<Workspace>;
+  readonly classOf: ClassReader;
   /** With `updateIndexers`. */
   readonly updates: Store<Update>;
   /** With `statefulSetIndexers`. */
@@ -53,6 +55,7 @@ export function observeWorkspace(
     now: moment.now,
     workspace,
     spec,
+    workspaceClass: world.classOf(workspace.metadata.namespace ?? ""),
     ...(statefulSet && { statefulSet }),
     ...(podFacts && { pod: podFacts }),
     ...(isCertified && { certificate: "current" as const }),

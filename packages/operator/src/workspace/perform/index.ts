@@ -3,6 +3,7 @@ import { keyOf, stepDone } from "@pko/kube";
 
 import { buildPrepareRequest, noAppTokens } from "../prepare/request.ts";
 import type { Step } from "../steps.ts";
+import { ensureCacheClaim } from "./cache-claim.ts";
 import { issueCertificate } from "./certificate.ts";
 import { assessCertificate, readInputs } from "./inputs.ts";
 import { applyObjects, checkNames } from "./objects.ts";
@@ -40,6 +41,8 @@ export async function performWorkspace(
       };
     case "checkNames":
       return await checkNames(performer, context);
+    case "ensureCacheClaim":
+      return await ensureCacheClaim(performer, step, context);
     case "issueCertificate":
       return await issueCertificate(performer, context);
     case "applyObjects":

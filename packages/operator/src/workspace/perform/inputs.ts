@@ -27,7 +27,9 @@ export async function readInputs(
   { view, signal }: WorkspaceContext,
 ): Promise<WorkspacePerformed> {
   const { source, namespace } = normal;
-  const draft = draftPod({ workspace: view.workspace, normal, settings });
+  const { workspace, workspaceClass } = view;
+  const applied = workspaceClass.kind === "one" ? { applied: workspaceClass } : {};
+  const draft = draftPod({ workspace, normal, settings, ...applied });
   const readings = await readObjects({ client, namespace, signal }, draft.objects);
   const program = source.kind === "program" ? programs.get(refKey({ namespace, name: source.name })) : undefined;
   const inputs = buildInputs(draft, {

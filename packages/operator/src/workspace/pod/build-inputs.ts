@@ -3,6 +3,7 @@ import { pulumiContainer, type NormalWorkspace, type Program, type Workspace } f
 import type { PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { buildPrepareRequest, credentialSecrets, type Materials } from "../prepare/request.ts";
+import type { AppliedClass } from "../../shared/workspace-classes.ts";
 import type { WorkspaceSettings } from "../settings.ts";
 import type { Inputs } from "../view.ts";
 import { buildObjects, type BuiltObjects } from "./build-objects.ts";
@@ -24,6 +25,8 @@ interface Parts {
   readonly workspace: Workspace;
   readonly normal: NormalWorkspace;
   readonly settings: WorkspaceSettings;
+  /** The WorkspaceClass of the namespace. */
+  readonly applied?: AppliedClass;
 }
 
 /** The pod as far as it is known before anything is read. */
@@ -53,9 +56,9 @@ export function draftPod(parts: Parts): PodDraft {
   return { ...parts, plain, references, objects: distinct([...credentials, ...references]) };
 }
 
-const podParts = ({ workspace, settings }: Parts) => {
+const podParts = ({ workspace, settings, applied }: Parts) => {
   const { uid } = workspace.metadata;
-  return { settings, ...(uid !== undefined && { uid }) };
+  return { settings, ...(uid !== undefined && { uid }), ...(applied && { applied }) };
 };
 
 const distinct = (objects: readonly ObjectName[]): ObjectName[] => [
@@ -78,12 +81,12 @@ export function buildInputs(draft: PodDraft, read: ReadObjects): Inputs {
     materials,
     requested: buildPrepareRequest(normal, materials),
   };
-  const invalid = (problems: readonly string[]): Inputs => ({ ...common, pod: { ok: false, problems }, missing: [] });
+  const invalid = (pod: Extract<BuiltPod, { ok: false }>): Inputs => ({ ...common, pod, missing: [] });
   const pod = completePod(draft, readings);
-  if (!pod.ok) return invalid(pod.problems);
+  if (!pod.ok) return invalid(pod);
   const { template } = pod;
   const built = buildForm(draft, template, read);
-  if (typeof built === "string") return invalid([built]);
+  if (typeof built === "string") return invalid({ ok: false, problems: [built] });
   const ephemeralState = template.spec && ephemeralBackend(template.spec, readings);
   return {
     ...common,

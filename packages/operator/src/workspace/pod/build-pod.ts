@@ -23,6 +23,9 @@ import type {
 import { agentPort } from "../../agents/agents.ts";
 import { agentPortName, certificateNameOf } from "../names.ts";
 import { credentialsVariable, tokenScope, type TokenExchange } from "./oidc.ts";
+import type { AppliedClass } from "../../shared/workspace-classes.ts";
+import { applyClass } from "../classes/apply.ts";
+import type { ClassReason } from "../outcome.ts";
 import { enforceProfile, fillProfile } from "./security-profile.ts";
 import type { WorkspaceSettings } from "../settings.ts";
 import { limitStorage } from "./storage-limits.ts";
@@ -50,7 +53,7 @@ const terminationGraceSeconds = 600;
 export type BuiltPod =
   | { readonly ok: true; readonly template: PodTemplateSpec }
   /** Sentences, each with the field that is wrong. */
-  | { readonly ok: false; readonly problems: readonly string[] };
+  | { readonly ok: false; readonly problems: readonly string[]; readonly reason?: ClassReason };
 
 /** What the pod is built from, in addition to the spec. */
 export interface PodParts {
@@ -58,6 +61,8 @@ export interface PodParts {
   /** Of the Workspace: it identifies its updates. */
   readonly uid?: string;
   readonly exchange?: TokenExchange;
+  /** The WorkspaceClass of the namespace. */
+  readonly applied?: AppliedClass;
 }
 
 export function buildPodTemplate(workspace: NormalWorkspace, parts: PodParts): BuiltPod {
@@ -71,7 +76,9 @@ export function buildPodTemplate(workspace: NormalWorkspace, parts: PodParts): B
     const problems = check(merged);
     if (problems.length > 0) return { ok: false, problems };
   }
-  const adapted = withImageFlag(limitStorage(bootstrapFirst(withDynamicEnv(withFetchSettings(merged)))));
+  const classed = applyClass(bootstrapFirst(withFetchSettings(merged)), parts.applied, workspace.securityProfile);
+  if (!classed.ok) return { ...classed, reason: "WorkspaceClassLimitExceeded" };
+  const adapted = withImageFlag(limitStorage(withDynamicEnv(classed.template)));
   const secure = (parts.settings.enforceSecurityProfile ?? true) ? enforceProfile : fillProfile;
   const { template, violations } = secure(adapted, workspace.securityProfile);
   if (violations.length > 0) return { ok: false, problems: violations };

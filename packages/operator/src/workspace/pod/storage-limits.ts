@@ -69,6 +69,8 @@ function sized(volume: Volume, limit: string | undefined): Volume {
 }
 
 const suffixes: Readonly<Record<string, number>> = {
+  n: 1e-9,
+  u: 1e-6,
   m: 1e-3,
   "": 1,
   k: 1e3,

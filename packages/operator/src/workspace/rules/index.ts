@@ -25,6 +25,7 @@ import { firstDecision } from "@pko/kube";
 import type { WorkspacePlan } from "../steps.ts";
 import type { WorkspaceView } from "../view.ts";
 import { planOf, type WorkspaceRule } from "./decision.ts";
+import { cacheClaimMissing, classConflict, classUnknown } from "./workspace-class.ts";
 import { backedOff, idle, idleTimeoutReached } from "./idle.ts";
 import { certificateMissing, inputsUnread, namesUnchecked, podCertificateInvalid } from "./inputs.ts";
 import { nodeLost, terminatingTooLong } from "./node.ts";
@@ -54,6 +55,8 @@ const rules: readonly WorkspaceRule[] = [
   updateRunning, //          an Update runs in the pod: every change waits
   idle, //                   ready and scaled to zero
   backedOff, //              the preparation failed: scaled to zero until the next attempt
+  classUnknown, //           the labels of the namespace are not known yet, and so is its WorkspaceClass
+  classConflict, //          more than one WorkspaceClass selects the namespace
   inputsUnread, //           read the Secrets, ConfigMaps and the Program from which the objects and the request are built
   updateUnprepared, //       the agent cannot start the Update in the pod: only prepare it
   idleTimeoutReached, //     nothing has needed the pod for the idle timeout: scale to zero
@@ -63,6 +66,7 @@ const rules: readonly WorkspaceRule[] = [
   aboutToReplacePod, //      the pod must be replaced, and an Update waits: report it first
   slotMissing, //            there is no pod, and as many updates as allowed are running: wait, before anything is created
   namesUnchecked, //         the objects must be applied: check that no other owner has their names
+  cacheClaimMissing, //      the objects must be applied, and the class has caches: create their claim
   certificateMissing, //     there is no pod yet, and its certificate is not valid: issue it
   objectsDiffer, //          the StatefulSet and the Service are not as they should be: apply them
   statefulSetChanged, //     another client changed the StatefulSet, or may have before this process wrote it: apply it again

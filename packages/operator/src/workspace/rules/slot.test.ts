@@ -56,7 +56,7 @@ describe("a Workspace takes a slot", () => {
       when: [waiting],
       outcome: "waitingForSlot",
       contains:
-        "all 10 slots of the namespace are in use (controller.maxConcurrentUpdatesPerNamespace): position 3 of 12",
+        "all 10 slots of the namespace are in use (controller.maxConcurrentUpdatesPerNamespace, or maxConcurrentUpdates of the WorkspaceClass): position 3 of 12",
       reason: "WaitingForSlot",
       requeueAfterMs: 30_000,
     },

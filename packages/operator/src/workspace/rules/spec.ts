@@ -27,7 +27,8 @@ export const specInvalid: WorkspaceRule = (view) => {
 
 export const templateInvalid: WorkspaceRule = ({ inputs }) => {
   if (!inputs || inputs.pod.ok) return undefined;
-  return decide({ kind: "misconfigured", message: inputs.pod.problems.join("\n") }, intervals.recheck);
+  const { problems, reason } = inputs.pod;
+  return decide({ kind: "misconfigured", message: problems.join("\n"), ...(reason && { reason }) }, intervals.recheck);
 };
 
 /** A prepared workspace stays ready even if its source no longer exists. */

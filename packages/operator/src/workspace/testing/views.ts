@@ -39,6 +39,7 @@ export function view(...traits: readonly Trait[]): WorkspaceView {
       },
     },
     spec: normalizeWorkspace({ metadata: { name: "web", namespace: "team" }, spec: plainSpec }),
+    workspaceClass: { kind: "none" },
     updates: [],
     preemptions: { victims: new Set(), victimOf: new Map() },
     slot: { kind: "held", forMs: 0 },

@@ -1,0 +1,49 @@
+/** Plugins on a volume that outlives the pod. The CLI locks a plugin while it installs it, so pods can share the folder. */
+import { cp, mkdir, readdir, readlink, rename, rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { hasCode } from "../../system/files.ts";
+
+/**
+ * Makes the cache the CLI's folder of plugins. The rest of its home stays: it has the credentials and the selected stack of
+ * this pod. Plugins of the image are copied to the cache, because the CLI reads only one folder.
+ */
+export async function linkPluginCache(home: string, cache: string): Promise<void> {
+  await mkdir(cache, { recursive: true });
+  const plugins = join(home, "plugins");
+  if ((await linkTarget(plugins)) === cache) return;
+  for (const name of await entriesOf(plugins)) await copyInto(cache, join(plugins, name), name);
+  await rm(plugins, { recursive: true, force: true });
+  await symlink(cache, plugins);
+}
+
+async function linkTarget(path: string): Promise<string | undefined> {
+  try {
+    return await readlink(path);
+  } catch (error) {
+    if (hasCode(error, "ENOENT") || hasCode(error, "EINVAL")) return undefined;
+    throw error;
+  }
+}
+
+async function entriesOf(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return [];
+    throw error;
+  }
+}
+
+/** Renamed when it is complete. A pod that was first has the same plugin. */
+async function copyInto(cache: string, from: string, name: string): Promise<void> {
+  if ((await entriesOf(cache)).includes(name)) return;
+  const draft = join(cache, `.copy-${crypto.randomUUID()}`);
+  try {
+    await cp(from, draft, { recursive: true });
+    await rename(draft, join(cache, name));
+  } catch (error) {
+    if (!hasCode(error, "ENOTEMPTY") && !hasCode(error, "EEXIST")) throw error;
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,204 @@
+import { describe, expect, test } from "bun:test";
+
+import { normalizeWorkspace, type WorkspaceClassSpec, type WorkspaceSpec } from "@pko/api";
+import type { Container, PodSpec } from "kubernetes-types/core/v1";
+
+import type { AppliedClass } from "../../shared/workspace-classes.ts";
+import { buildPodTemplate } from "../pod/build-pod.ts";
+import { settings } from "../testing/views.ts";
+import { cacheClaim } from "./caches.ts";
+
+type Rules = Omit<WorkspaceClassSpec, "namespaceSelector">;
+
+const classOf = (rules: Rules): AppliedClass => ({
+  name: "teams",
+  uid: "c1",
+  spec: { namespaceSelector: {}, ...rules },
+});
+
+function built(spec: WorkspaceSpec, rules: Rules) {
+  const normal = normalizeWorkspace({ metadata: { name: "web", namespace: "team" }, spec });
+  if (!normal.ok) throw new Error("invalid");
+  return buildPodTemplate(normal.value, { settings, applied: classOf(rules) });
+}
+
+function podOf(spec: WorkspaceSpec, rules: Rules): PodSpec {
+  const pod = built(spec, rules);
+  if (!pod.ok || !pod.template.spec) throw new Error(JSON.stringify(pod));
+  return pod.template.spec;
+}
+
+const pulumiOf = ({ containers }: PodSpec): Container => {
+  const found = containers.find(({ name }) => name === "pulumi");
+  if (!found) throw new Error("no container");
+  return found;
+};
+
+const withContainers = (...containers: Partial<Container>[]): WorkspaceSpec =>
+  ({ podTemplate: { spec: { containers } } }) as WorkspaceSpec;
+const limited = (memory: string) => ({ resources: { limits: { memory } } });
+
+describe("the container pulumi gets as its limit", () => {
+  const fourGi = { limits: { resources: { memory: "4Gi" } } };
+  const table: [string, WorkspaceSpec, Rules, string | undefined][] = [
+    ["nothing without a limit of the class", {}, {}, undefined],
+    ["the limit of the class if it has none", {}, fourGi, "4Gi"],
+    ["its own if that is lower", limited("1Gi"), fourGi, "1Gi"],
+    ["its own if that is equal, in another unit", limited("4096Mi"), fourGi, "4096Mi"],
+    ["what a sidecar leaves", withContainers({ name: "proxy", image: "p", ...limited("512Mi") }), fourGi, "3584Mi"],
+  ];
+  for (const [what, spec, rules, limit] of table) {
+    test(what, () => expect(pulumiOf(podOf(spec, rules)).resources?.limits?.["memory"]).toBe(limit as string));
+  }
+
+  test("whole cores and parts of them", () => {
+    const sidecar = withContainers({ name: "proxy", image: "p", resources: { limits: { cpu: "250m" } } });
+    expect(pulumiOf(podOf(sidecar, { limits: { resources: { cpu: 2 } } })).resources?.limits?.["cpu"]).toBe("1750m");
+  });
+
+  test("less disk than the operator's default", () => {
+    const pod = podOf({}, { limits: { resources: { "ephemeral-storage": "2Gi" } } });
+    expect(pulumiOf(pod).resources?.limits?.["ephemeral-storage"]).toBe("2Gi");
+    expect(pod.volumes?.find(({ name }) => name === "share")?.emptyDir?.sizeLimit).toBe("2Gi");
+  });
+});
+
+test("every container has a limit, also those that only initialize the pod", () => {
+  const spec = { podTemplate: { spec: { initContainers: [{ name: "tool", image: "t" }] } } } as WorkspaceSpec;
+  const pod = podOf(spec, { limits: { resources: { memory: "4Gi" } } });
+  const all = [...(pod.initContainers ?? []), ...pod.containers];
+  expect(all.map(({ resources }) => resources?.limits?.["memory"])).toEqual(all.map(() => "4Gi"));
+});
+
+describe("a pod exceeds the limits of its class", () => {
+  const oneGi = { limits: { resources: { memory: "1Gi" } } };
+  const table: [string, WorkspaceSpec, string][] = [
+    ["with a limit", limited("2Gi"), "2048Mi in total, and the WorkspaceClass teams allows 1Gi"],
+    ["with a request alone", { resources: { requests: { memory: "2Gi" } } }, "2048Mi in total"],
+    [
+      "with its containers together",
+      withContainers({ name: "pulumi", ...limited("768Mi") }, { name: "proxy", image: "p", ...limited("512Mi") }),
+      "1280Mi in total",
+    ],
+    ["with a sidecar that leaves nothing", withContainers({ name: "p", image: "p", ...limited("1Gi") }), "in total"],
+    ["with a sidecar without a limit", withContainers({ name: "proxy", image: "p" }), "container proxy has no limit"],
+    [
+      "with an init container",
+      { podTemplate: { spec: { initContainers: [{ name: "tool", image: "t", ...limited("2Gi") }] } } },
+      "init container tool has a limit for memory that exceeds",
+    ],
+    [
+      "with an init container that keeps running",
+      {
+        podTemplate: {
+          spec: { initContainers: [{ name: "s", image: "t", restartPolicy: "Always", ...limited("1Gi") }] },
+        },
+      },
+      "in total",
+    ],
+  ];
+  for (const [what, spec, message] of table) {
+    test(what, () => {
+      const pod = built(spec, oneGi);
+      expect(pod).toMatchObject({ ok: false, reason: "WorkspaceClassLimitExceeded" });
+      expect(pod.ok ? "" : pod.problems.join()).toContain(message);
+    });
+  }
+});
+
+describe("caches", () => {
+  const caches = { size: "10Gi" };
+
+  test("are mounted, and the tools use them", () => {
+    const pod = podOf({}, { caches });
+    const pulumi = pulumiOf(pod);
+    expect(pod.volumes).toContainEqual({
+      name: "pulumi-cache",
+      persistentVolumeClaim: { claimName: "pulumi-cache-teams" },
+    });
+    expect(pulumi.volumeMounts).toContainEqual({ name: "pulumi-cache", mountPath: "/var/cache/pulumi" });
+    expect(pulumi.command).toContain("--plugin-cache=/var/cache/pulumi/restricted/plugins");
+    const values = Object.fromEntries((pulumi.env ?? []).map(({ name, value }) => [name, value]));
+    expect(values).toMatchObject({
+      npm_config_cache: "/var/cache/pulumi/restricted/npm",
+      PIP_CACHE_DIR: "/var/cache/pulumi/restricted/pip",
+      GOMODCACHE: "/var/cache/pulumi/restricted/go-mod",
+      GOCACHE: "/var/cache/pulumi/restricted/go-build",
+    });
+  });
+
+  test("are only those of the named tools", () => {
+    const pulumi = pulumiOf(podOf({}, { caches: { ...caches, tools: ["Npm"] } }));
+    expect(pulumi.command?.join(" ")).not.toContain("--plugin-cache");
+    const names = (pulumi.env ?? []).map(({ name }) => name);
+    expect(names).toContain("npm_config_cache");
+    expect(names).not.toContain("PIP_CACHE_DIR");
+  });
+
+  test("are apart for users of different profiles, who cannot write to each other's files", () => {
+    const pulumi = pulumiOf(podOf({ securityProfile: "baseline" }, { caches }));
+    expect(pulumi.command).toContain("--plugin-cache=/var/cache/pulumi/baseline/plugins");
+  });
+
+  test("are not used where the Stack sets another folder", () => {
+    const env = [{ name: "PIP_CACHE_DIR", value: "/mine" }];
+    expect(pulumiOf(podOf({ env }, { caches })).env?.filter(({ name }) => name === "PIP_CACHE_DIR")).toEqual(env);
+  });
+
+  test("are on a claim that belongs to the class", () => {
+    expect(cacheClaim(classOf({ caches: { ...caches, storageClassName: "fast" } }), "team")).toMatchObject({
+      metadata: {
+        name: "pulumi-cache-teams",
+        namespace: "team",
+        ownerReferences: [{ kind: "WorkspaceClass", name: "teams", uid: "c1", controller: true }],
+      },
+      spec: {
+        accessModes: ["ReadWriteOnce"],
+        storageClassName: "fast",
+        resources: { requests: { storage: "10Gi" } },
+      },
+    });
+    expect(cacheClaim(classOf({}), "team")).toBeUndefined();
+  });
+});
+
+describe("policy packs", () => {
+  const policyPacks = [
+    { name: "cost", image: "packs:1", path: "/cost" },
+    { name: "tags", path: "/opt/tags" },
+  ];
+
+  test("are passed to the agent, and copied from their images", () => {
+    const pod = podOf({}, { policyPacks });
+    expect(pulumiOf(pod).command?.filter((flag) => flag.startsWith("--policy-pack"))).toEqual([
+      "--policy-pack=/var/run/pulumi-policy-packs/cost",
+      "--policy-pack=/opt/tags",
+    ]);
+    expect(pod.initContainers?.at(-1)).toMatchObject({
+      name: "policy-pack-cost",
+      image: "packs:1",
+      command: ["cp", "-R", "/cost/.", "/var/run/pulumi-policy-packs/cost"],
+    });
+    expect(pulumiOf(pod).volumeMounts).toContainEqual({
+      name: "pulumi-policy-packs",
+      mountPath: "/var/run/pulumi-policy-packs",
+      readOnly: true,
+    });
+  });
+
+  test("cannot be replaced by a template", () => {
+    const spec = {
+      podTemplate: {
+        spec: {
+          volumes: [{ name: "pulumi-policy-packs", configMap: { name: "mine" } }],
+          initContainers: [{ name: "policy-pack-cost", image: "mine", command: ["true"] }],
+          containers: [
+            { name: "pulumi", volumeMounts: [{ name: "mine", mountPath: "/var/run/pulumi-policy-packs/cost" }] },
+          ],
+        },
+      },
+    } as unknown as WorkspaceSpec;
+    const pod = podOf(spec, { policyPacks });
+    expect(JSON.stringify(pod)).not.toContain("mine");
+  });
+});

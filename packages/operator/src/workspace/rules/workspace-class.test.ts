@@ -1,0 +1,55 @@
+import { describe } from "bun:test";
+
+import { checkPlans } from "../testing/cases.ts";
+import { given, notReady, pod, ready, set, update, withoutAddress, type Trait } from "../testing/views.ts";
+
+const conflict = given({ workspaceClass: { kind: "conflict", names: ["a", "b", "c"] } });
+const unknown = given({ workspaceClass: { kind: "unknown" } });
+const classed = (part: object): Trait =>
+  given({ workspaceClass: { kind: "one", name: "teams", uid: "c1", spec: { namespaceSelector: {}, ...part } } });
+const cached = classed({ caches: { size: "1Gi" } });
+
+describe("a workspace whose namespace two classes select", () => {
+  checkPlans({
+    "is stalled, with their names": {
+      when: [conflict],
+      outcome: "misconfigured",
+      reason: "WorkspaceClassConflict",
+      contains: "WorkspaceClasses a, b and c all select the namespace team",
+    },
+    "is stalled also if it is ready and an Update waits": {
+      when: [ready(), set(), pod(), update("waiting"), conflict],
+      outcome: "misconfigured",
+    },
+    "lets a running Update finish": { when: [ready(), set(), pod(), update("onPod"), conflict], outcome: "unchanged" },
+    "stays idle until something wakes it": {
+      when: [ready(), withoutAddress, set({ replicas: 0 }), conflict],
+      steps: ["forgetPreparation"],
+      outcome: "idle",
+    },
+  });
+});
+
+describe("a workspace whose namespace is not in the cache yet", () => {
+  checkPlans({
+    "gets no pod, because limits may apply": { when: [unknown], outcome: "waiting", requeueAfterMs: 5000 },
+    "keeps its status": { when: [ready(), set(), pod(), unknown], outcome: "unchanged" },
+  });
+});
+
+describe("the claim of a class with caches", () => {
+  checkPlans({
+    "is created before the pod": { when: [cached], steps: ["ensureCacheClaim"], outcome: "unchanged" },
+    "is created once in a pass": {
+      when: [cached, given({ hasCacheClaim: true })],
+      steps: ["applyObjects"],
+      outcome: "waiting",
+    },
+    "is not checked while the pod is as it should be": {
+      when: [notReady(), set(), pod(), cached],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "is not created for a class without caches": { when: [classed({})], steps: ["applyObjects"], outcome: "waiting" },
+  });
+});

@@ -1,0 +1,27 @@
+/** Rules about the WorkspaceClass of the namespace. */
+import { cacheClaim } from "../classes/caches.ts";
+import * as messages from "../messages.ts";
+import { decide, intervals, type WorkspaceRule } from "./decision.ts";
+import { objectsToApply } from "./objects.ts";
+
+/** The cache of Workspaces is ahead of the cache of namespaces: limits and policies may apply. */
+export const classUnknown: WorkspaceRule = ({ workspaceClass, workspace }) => {
+  if (workspaceClass.kind !== "unknown") return undefined;
+  const waiting = { kind: "waiting", message: messages.namespaceUnknown, isStuck: false } as const;
+  return decide(workspace.status ? { kind: "unchanged" } : waiting, intervals.missing);
+};
+
+export const classConflict: WorkspaceRule = ({ workspaceClass, workspace }) => {
+  if (workspaceClass.kind !== "conflict") return undefined;
+  const { namespace = "" } = workspace.metadata;
+  const message = messages.classConflict(namespace, workspaceClass.names);
+  return decide({ kind: "misconfigured", message, reason: "WorkspaceClassConflict" }, intervals.recheck);
+};
+
+export const cacheClaimMissing: WorkspaceRule = (view) => {
+  const { workspaceClass, workspace, hasCacheClaim } = view;
+  if (workspaceClass.kind !== "one" || hasCacheClaim || !objectsToApply(view)) return undefined;
+  const claim = cacheClaim(workspaceClass, workspace.metadata.namespace ?? "");
+  if (!claim) return undefined;
+  return decide({ kind: "unchanged" }, undefined, [{ kind: "ensureCacheClaim", applied: workspaceClass, claim }]);
+};

@@ -1,0 +1,95 @@
+/** A WorkspaceClass with caches and a policy pack: what a second workspace downloads, and what a violation looks like. */
+import { beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+
+import { layout, publishImage, repositoryRoot, stateRoot } from "@pko/cluster";
+import { isNotFound } from "@pko/kube";
+import { workspaceClasses } from "@pko/operator";
+
+import { applyTo, eventsJson, isReady, newStack, stackUntil, useScene } from "../harness.ts";
+import { servePackages, type PackageServer } from "./package-server.ts";
+
+const slow = 300_000;
+const image = "docker.io/library/policies:test";
+
+const scene = useScene("classes");
+let packages: PackageServer;
+
+beforeAll(async () => {
+  const context = join(repositoryRoot, "test/e2e/classes/policy-pack");
+  await publishImage({ name: image, containerfile: join(context, "Containerfile"), context }, layout(stateRoot).images);
+  packages = servePackages();
+  scene.defer(() => packages.stop());
+  await createClass();
+}, slow);
+
+async function createClass(): Promise<void> {
+  const name = `classes-${crypto.randomUUID().slice(0, 8)}`;
+  const { apiVersion, kind } = workspaceClasses;
+  const env = [
+    { name: "npm_config_registry", value: packages.origin },
+    { name: "npm_config_audit", value: "false" },
+    { name: "npm_config_update_notifier", value: "false" },
+  ];
+  await scene.client.create(workspaceClasses, {
+    apiVersion,
+    kind,
+    metadata: { name },
+    spec: {
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": scene.namespace } },
+      template: { spec: { image, env } },
+      limits: { resources: { memory: "2Gi" } },
+      caches: { size: "1Gi", tools: ["Plugins", "Npm"] },
+      policyPacks: [{ name: "teams", image, path: "/packs/teams" }],
+    },
+  });
+  scene.defer(async () => {
+    await scene.client.delete(workspaceClasses, { name }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+  });
+}
+
+test(
+  "a second workspace downloads nothing that the first one has downloaded",
+  async () => {
+    scene.git.create("web").commit(packages.program);
+    await applyTo(scene, newStack("one", scene.git.source("web")));
+    const one = await stackUntil(scene, "one", isReady);
+    expect(one.status?.outputs).toEqual({ text: "tiny" });
+    const downloads = packages.requests.filter((path) => /\.tgz$|\.tar\.gz$/.test(path));
+    expect(downloads.length).toBe(2);
+
+    const before = packages.requests.length;
+    await applyTo(scene, newStack("two", scene.git.source("web")));
+    const two = await stackUntil(scene, "two", isReady);
+    expect(two.status?.outputs).toEqual({ text: "tiny" });
+    expect(packages.requests.slice(before)).toEqual([]);
+  },
+  slow,
+);
+
+test(
+  "an update that violates a mandatory policy fails with the text of the policy",
+  async () => {
+    const repository = scene.git.create("public");
+    const programWith = (input: string) => ({
+      "Pulumi.yaml": JSON.stringify({
+        name: "public",
+        runtime: "yaml",
+        resources: { a: { type: "pulumi:index:Stash", properties: { input } } },
+      }),
+    });
+    repository.commit(programWith("public"));
+    await applyTo(scene, newStack("public", scene.git.source("public")));
+    const failed = await stackUntil(scene, "public", ({ status }) => status?.lastUpdate?.state === "failed");
+    expect(failed.status?.lastUpdate).toMatchObject({ failure: "policyViolation" });
+    expect(failed.status?.lastUpdate?.message).toContain("teams/no-public: the input must not be public");
+    const events = await eventsJson(scene, "public");
+    expect(events).toContain("StackPolicyViolated");
+    expect(events).toContain("the input must not be public");
+    repository.commit(programWith("private"));
+    await stackUntil(scene, "public", isReady);
+  },
+  slow,
+);
