@@ -311,13 +311,11 @@ beforeAll(async () => {
   scene.git.create("private").commit(yamlProject("one"));
   const broken = { name: "failing", runtime: "yaml", outputs: { text: "${nowhere}" } };
   scene.git.create("failing").commit({ "Pulumi.yaml": JSON.stringify(broken) });
-  const stacks = Object.entries(situations).flatMap(([name, { repository, spec, objects = [] }]) => {
-    const source = repository === undefined ? {} : scene.git.source(repository);
-    return [...objects, newStack(name, { ...source, ...spec })];
-  });
-  // Objects that Stacks need come first, so that a Stack does not find them missing by chance.
-  const isStack = (object: object): boolean => "kind" in object && object.kind === "Stack";
-  await applyTo(scene, ...stacks.filter((each) => !isStack(each)), ...stacks.filter(isStack));
+  const stacks = Object.entries(situations).map(([name, { repository, spec }]) =>
+    newStack(name, { ...(repository !== undefined && scene.git.source(repository)), ...spec }),
+  );
+  // What the Stacks need comes first, so that they do not find it missing by chance.
+  await applyTo(scene, ...Object.values(situations).flatMap(({ objects = [] }) => objects), ...stacks);
   await applyTo(
     scene.second,
     { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "none" }, spec: { hard: { pods: "0" } } },
