@@ -31,7 +31,7 @@ const scene = useScene("why", {
     intercept: ({ url }) => (url.includes("/private.git/") ? new Response("denied", { status: 401 }) : undefined),
   },
   // Stacks that are broken on purpose.
-  operator: { forbidden: [/no-account/, /exceeded quota/, /no-priority/] },
+  operator: { forbidden: [/no-account/, /no-priority/, /exceeded quota/, /because it is being terminated/] },
 });
 const cli = new CliUser(() => scene);
 const secondCli = new CliUser(() => scene.second);
