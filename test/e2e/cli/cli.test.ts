@@ -64,7 +64,7 @@ test(
     await stackUntil(scene, "web", hasReason("UpdateConflict"));
     const locked = await cli.why("web");
     expect(locked.cause).toBe("locked");
-    expect(locked.next).toContainEqual(expect.stringContaining("kubectl pulumi unlock web"));
+    expect(locked.next.join("\n")).toContain("remove its lock: kubectl pulumi unlock web");
     expect((await cli.run("unlock", "web")).code).toBe(6);
     const unlocked = await cli.answer("y", ["unlock", "web"], /Removed the lock/);
     expect(unlocked.out).toContain("elsewhere");
@@ -136,8 +136,9 @@ test(
 test("version, check and completion", async () => {
   expect(await cli.text("version")).toMatch(/kubectl-pulumi: +\d[^]*Kubernetes: +v1\./);
   const { checks, differences } = await checkWithMigration();
-  expect(checks).toContainEqual(expect.objectContaining({ name: "Kubernetes", result: "ok" }));
-  expect(checks).toContainEqual(expect.objectContaining({ name: "Stacks", result: "ok" }));
+  const passed = checks.filter(({ result }) => result === "ok").map(({ name }) => name);
+  expect(passed).toContain("Kubernetes");
+  expect(passed).toContain("Stacks");
   expect(differences).toBeArray();
   expect(await complete("why", ...at(scene), "")).toMatch(/^shop\nweb\n/);
   for (const shell of ["bash", "zsh", "fish", "kubectl"]) {
@@ -145,10 +146,15 @@ test("version, check and completion", async () => {
   }
 });
 
+interface CheckReport {
+  readonly checks: readonly { readonly name: string; readonly result: string }[];
+  readonly differences: readonly object[];
+}
+
 /** It fails if there is no Lease: an operator of a test has none. */
-async function checkWithMigration(): Promise<{ checks: object[]; differences: object[] }> {
+async function checkWithMigration(): Promise<CheckReport> {
   const { out } = await cli.run("check", "--migrate", "-o", "json");
-  return JSON.parse(out) as { checks: object[]; differences: object[] };
+  return JSON.parse(out) as CheckReport;
 }
 
 /** As a completion script calls it. The last word is the one to complete. */
@@ -160,7 +166,9 @@ async function complete(...words: readonly string[]): Promise<string> {
 
 test("a support bundle has the objects and logs, and no secrets", async () => {
   const file = join(scene.folder, "bundle.tar.gz");
-  expect(await cli.text("support-bundle", "--file", file)).toContain(`Wrote ${file} with`);
+  expect(await cli.text("support-bundle", "--file", file)).toMatch(
+    /^Wrote\s[^]*with\s+\d+ files\. Read it before you share it/,
+  );
   const archive = await new Bun.Archive(await Bun.file(file).bytes()).files();
   const read = async (name: string): Promise<string> => (await archive.get(name)?.text()) ?? "";
   expect(await read("stacks.yaml")).toContain("name: web");

@@ -9,7 +9,6 @@ import { recording, type Shot } from "../../../packages/cli/src/testing/recordin
 /** Of the terminal, in characters. */
 export const pictureSize = { columns: 80, rows: 16 };
 
-const mostFrames = 16;
 const [promptSeconds, frameSeconds, resultSeconds] = [1, 0.7, 6];
 
 /** `output` is everything that the command printed to its terminal. */
@@ -20,19 +19,19 @@ export function updatePicture(command: string, output: string): void {
   writeFileSync(join(repositoryRoot, "docs/images", `${name}.svg`), text);
 }
 
-/** One shot for each frame that was drawn in place of the one before. */
+/** One shot for each frame that was drawn in place of the one before, without those in which only times have changed. */
 function shotsOf(command: string, output: string): Shot[] {
+  const shots: { output: string; seconds: number }[] = [];
+  let before = "";
   // oxlint-disable-next-line no-control-regex -- it parses control sequences
-  const frames = output.split(/(?=\u001B\[\d+A)/);
-  const every = Math.ceil(frames.length / mostFrames);
-  const shots = chunked(frames, every).map((parts) => ({ output: parts.join(""), seconds: frameSeconds }));
-  const last = shots.pop() ?? { output: "" };
-  return [
-    { output: `$ kubectl pulumi ${command}\n`, seconds: promptSeconds },
-    ...shots,
-    { ...last, seconds: resultSeconds },
-  ];
+  for (const frame of output.split(/(?=\u001B\[\d+A)/)) {
+    const content = frame.replaceAll(/[\d.]+m?s/g, "");
+    const last = shots.at(-1);
+    if (last && content === before) last.output += frame;
+    else shots.push({ output: frame, seconds: frameSeconds });
+    before = content;
+  }
+  const result = shots.pop()?.output ?? "";
+  const prompt = { output: `$ kubectl pulumi ${command}\n`, seconds: promptSeconds };
+  return [prompt, ...shots, { output: result, seconds: resultSeconds }];
 }
-
-const chunked = <T>(all: readonly T[], size: number): T[][] =>
-  Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));

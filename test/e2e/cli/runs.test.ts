@@ -92,15 +92,12 @@ test(
     const urn = /urn:pulumi:\S+/.exec(await cli.text("tree", "site", "-o", "json"))?.[0].replace(/",?$/, "") ?? "";
     expect(await cli.text("trace", urn)).toContain(`${scene.namespace}/site`);
 
-    await applyTo(scene, newSecret("passwords", { site: "second" }));
     const second = repository.commit(deployment("https://two.example.com"));
     await requestReconcile(scene, "site", "second");
     const lines = await cli.text("watch", "site");
     expect(lines).toContain("up started");
     await stackUntil(scene, "site", isAt(second));
-    const difference = await cli.text("diff", first, await lastUpdate());
-    expect(difference).toContain("revision");
-    expect(difference).toMatch(/secret\/passwords\.site +[0-9a-f]{12} +[0-9a-f]{12}/);
+    expect(await cli.text("diff", first, await lastUpdate())).toContain("revision");
 
     expect(await cli.text("preview", "site", "--ref", second)).toContain("of Stack site");
   },

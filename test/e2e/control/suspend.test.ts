@@ -9,6 +9,7 @@ import { operatorAccount } from "../../rights/account.ts";
 import {
   applyTo,
   at,
+  CliUser,
   clusterCredentials,
   eventsJson,
   execInPod,
@@ -108,6 +109,11 @@ test(
     await annotateLease("=incident 42");
     const all = await stackUntil(scene, "website", isSuspended);
     expect(readyMessage(all)).toContain(`remove the annotation ${suspendAnnotation} from Lease ${leaseName}`);
+    const why = await new CliUser(() => scene).why("website", "--operator-namespace", home);
+    expect(why).toMatchObject({
+      cause: "operatorSuspended",
+      next: [`To resume: kubectl annotate lease ${leaseName} -n ${home} ${suspendAnnotation}-`],
+    });
     await applyTo(scene, website("new"));
     await stackUntil(scene, "new", isSuspended);
     expect(await countUpdates("new")).toBe(0);

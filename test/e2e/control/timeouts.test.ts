@@ -7,6 +7,7 @@ import { waitFor } from "@pko/testkit";
 import {
   applyTo,
   at,
+  CliUser,
   execInPod,
   failedReason,
   filesProject,
@@ -34,6 +35,7 @@ test.concurrent(
     await applyTo(scene, stackFrom("hung", { updateTimeoutSeconds: 3600, silenceTimeoutSeconds: 15 }));
     const failed = await stackUntil(scene, "hung", ({ status }) => status?.lastUpdate?.state === "failed");
     expect(failed.status?.lastUpdate).toMatchObject({ failure: "timedOut", failures: 1 });
+    expect((await new CliUser(() => scene).why("hung")).cause).toBe("timedOut");
     expect(readyMessage(failed)).toContain("the run was stopped after 15 s without output");
     const [first] = await listUpdates(scene, "hung");
     expect(first?.spec).toMatchObject({ timeoutSeconds: 3600, silenceTimeoutSeconds: 15 });

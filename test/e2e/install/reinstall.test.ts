@@ -13,6 +13,7 @@ import {
   agentLog,
   applyTo,
   at,
+  CliUser,
   failedReason,
   getStack,
   isReady,
@@ -80,6 +81,8 @@ describe("six running updates", () => {
       const deployment = ["deployment", `${home}-controller-manager`, "-n", home];
       await kubectl(["scale", ...deployment, "--replicas=0"]);
       await kubectl(["wait", "pod", "--for=delete", "-l", `app.kubernetes.io/instance=${release}`, "-n", home]);
+      const why = await new CliUser(() => scene).why(names[0] ?? "", "--operator-namespace", home);
+      expect(why.cause).toBe("operatorDown");
       await kubectl(["delete", "secret", caSecretName, "-n", home]);
       await kubectl(["scale", ...deployment, "--replicas=1"]);
       await expectRecordedOnce(3);

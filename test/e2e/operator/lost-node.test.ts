@@ -9,6 +9,7 @@ import { freePort, waitFor } from "@pko/testkit";
 import {
   applyTo,
   at,
+  CliUser,
   eventsJson,
   execInPod,
   getStack,
@@ -54,6 +55,7 @@ test(
       expect(readyMessage(stack)).toContain(`kubectl delete pod ${name}-workspace-0 -n ${scene.namespace} --force`);
     }
     expect(await eventsJson(scene, "forced")).toContain("StackNodeLost");
+    expect((await new CliUser(() => scene).why("forced")).cause).toBe("nodeLost");
     expect((await firing()).toSorted()).toEqual(names.toSorted());
 
     await kubectl(["delete", "stack", "leaving", ...at(scene), "--wait=false"]);

@@ -61,6 +61,10 @@ test("a run leaves a record, which is deleted with its Update and contains no se
     changes: { create: 4 },
   });
   expect(records.length).toBeGreaterThan(1);
+  // The record shows that the secret is another one, and not which.
+  const versions = [records.at(0), records.at(-1)].map((each) => each?.record.inputs?.["secret/vault.password"]);
+  expect(new Set(versions).size).toBe(2);
+  for (const version of versions) expect(version).toMatch(/^[0-9a-f]{12}$/);
   const contents = await Promise.all(records.map(({ record }) => decodeContent(record.content ?? "")));
   for (const content of contents) {
     expect(content?.events.length).toBeGreaterThan(0);

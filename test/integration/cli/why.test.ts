@@ -243,6 +243,22 @@ const situations: readonly Situation[] = [
     "Create the object, or add the key",
   ],
   [
+    "a pod that the API server rejects, as the StatefulSet reports it",
+    "podRejected",
+    web(workspaceFailed('pods "web-workspace-0" is forbidden: no PriorityClass with name high was found')),
+    "Change what the message names in workspaceTemplate",
+  ],
+  [
+    "a Pulumi stack that the agent may not create",
+    "stackNotFound",
+    web(
+      workspaceFailed(
+        "the stack dev cannot be selected: the stack does not exist; create it, or remove useLocalStackOnly",
+      ),
+    ),
+    "correct spec.stack",
+  ],
+  [
     "a pod that no node can take, as its status shows before the operator reports it",
     "podUnschedulable",
     async (stage) => {

@@ -1,10 +1,6 @@
-/** Generates the recordings of `watch` and `why` in the README: `UPDATE_GOLDEN=1` rewrites them. */
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-
+/** Pictures of terminals. Those of the README are recorded in test/e2e/cli. */
 import { expect, test } from "bun:test";
 
-import { explanationBlocks } from "../commands/why.ts";
 import type { Block } from "../output/blocks.ts";
 import { render } from "../output/render.ts";
 import { withColor } from "../output/style.ts";
@@ -12,19 +8,13 @@ import { RunLog } from "../runs/run-log.ts";
 import { frame } from "../watch/frame.ts";
 import { resultReport } from "../watch/result.ts";
 import { Screen } from "../watch/screen.ts";
+import { expectGolden } from "./golden.ts";
 import { ago, anUpdate, aStack, condition, now } from "./objects.ts";
 import { recording, type Shot } from "./recording.ts";
 import { finished, numbered, orderContent, started, urns } from "./runs.ts";
 import { Terminal } from "./terminal.ts";
 
-const folder = join(import.meta.dir, "../../../../docs/images");
 const size = { columns: 80, rows: 16 };
-
-function expectPicture(name: string, text: string): void {
-  const path = join(folder, name);
-  if (process.env["UPDATE_GOLDEN"]) writeFileSync(path, text);
-  expect(text).toBe(readFileSync(path, "utf8"));
-}
 
 const shown = (blocks: readonly Block[]): string => render(blocks, { width: size.columns, color: true });
 const prompt = (command: string): string => `$ kubectl pulumi ${command}\n`;
@@ -72,31 +62,12 @@ function watchShots(): Shot[] {
   return [...shots, take(6)];
 }
 
-test("the recording of watch", () => {
+test("a recording shows each frame, and at last the result", () => {
   const shots = watchShots();
-  expectPicture("watch.svg", recording(shots, size));
+  expectGolden("recording.svg", recording(shots, size));
   const terminal = new Terminal();
   for (const { output } of shots) terminal.write(output);
   // What was drawn while it ran is gone.
   expect(terminal.text).not.toContain("●");
   expect(terminal.text).toContain("The up orders-3f9c1e77ab20 of Stack orders succeeded after 12s");
-});
-
-test("the recording of why", () => {
-  const blocks = explanationBlocks({
-    path: ["website", "orders", "network"],
-    cause: {
-      code: "inputMissing",
-      summary: "A Secret or ConfigMap that Stack network needs is missing or incomplete.",
-      message:
-        "there is no Secret aws, which the variable AWS_SECRET_ACCESS_KEY needs; this is checked again automatically",
-      next: ["Create the object, or add the key, that the message names, in the namespace of the Stack."],
-    },
-    hidden: [],
-  });
-  const shots = [
-    { output: prompt("why website"), seconds: 1 },
-    { output: shown(blocks), seconds: 6 },
-  ];
-  expectPicture("why.svg", recording(shots, { columns: 80, rows: 11 }));
 });

@@ -1,5 +1,5 @@
 /** From a Stack to its root cause, through the Stacks that it waits for. */
-import type { Cause } from "./cause.ts";
+import type { Cause, CauseCode } from "./cause.ts";
 import type { StackFacts } from "./facts.ts";
 import { explainFacts } from "./rules/index.ts";
 
@@ -21,10 +21,19 @@ export async function explainStack(
   const { hidden } = facts;
   if (finding.kind === "cause") return { path: [name], cause: finding.cause, hidden };
   const seen = new Set([...visited, name]);
+  let inProgress: Explained | undefined;
   for (const other of finding.stacks.filter((each) => !seen.has(each))) {
-    const explained = await explainStack(other, gather, seen);
-    if (explained.cause.code === "upToDate" || explained.cause.code === "drifted") continue;
-    return { path: [name, ...explained.path], cause: explained.cause, hidden: [...hidden, ...explained.hidden] };
+    const root = await explainStack(other, gather, seen);
+    const explained = { path: [name, ...root.path], cause: root.cause, hidden: [...hidden, ...root.hidden] };
+    const urgency = urgencyOf(root.cause.code);
+    if (urgency === "needsAction") return explained;
+    if (urgency === "inProgress") inProgress ??= explained;
   }
-  return { path: [name], cause: finding.cause, hidden };
+  return inProgress ?? { path: [name], cause: finding.cause, hidden };
+}
+
+/** Of several Stacks, one that needs help is the cause, rather than one that the operator is working on. */
+function urgencyOf(code: CauseCode): "none" | "inProgress" | "needsAction" {
+  if (code === "upToDate" || code === "drifted") return "none";
+  return code === "updateRunning" || code === "workspacePreparing" ? "inProgress" : "needsAction";
 }

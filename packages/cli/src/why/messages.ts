@@ -54,13 +54,15 @@ export const next = {
   serviceAccount: ({ namespace }: Named, account: string): string =>
     `Set another serviceAccountName, or create it: kubectl create serviceaccount ${account} -n ${namespace}`,
   rejected: "Change what the message names in workspaceTemplate, or the policy that rejects the pod.",
-  capacity: "Add nodes, or lower workspaceTemplate.spec.resources.requests.",
+  capacity:
+    "Add nodes, lower workspaceTemplate.spec.resources.requests, or change what the message names in the pod template.",
   image: "Correct workspaceTemplate.spec.image, or add imagePullSecrets.",
   pod: ({ namespace, name }: Named): string => `See the pod: kubectl describe pod ${name}-workspace-0 -n ${namespace}`,
   network: "Check that NetworkPolicies allow the operator to connect to port 50051 of the pod.",
   token: "Check the credentials of the backend: the Secrets of envRefs, and their expiration.",
   pending: "Set refresh: true once, or repair the state with pulumi refresh.",
   plugin: "Allow the pod to download plugins, or use an image that contains them.",
+  createPulumiStack: "Create the Pulumi stack, correct spec.stack, or remove useLocalStackOnly.",
   program: "Fix the program, its configuration or its permissions, and push the change.",
   newImage: "Set a newer workspaceTemplate.spec.image.",
   waitFor: (of: Named): string => `To follow it: ${commands.watch(of)}`,
@@ -115,6 +117,7 @@ export const summaries = {
   podNotStarting: (of: Named): string => `The workspace pod of ${stack(of)} does not start.`,
   agentUnreachable: (of: Named): string => `The operator cannot connect to the workspace pod of ${stack(of)}.`,
   installationFailed: (of: Named): string => `The dependencies of the program of ${stack(of)} cannot be installed.`,
+  stackNotFound: (of: Named): string => `The Pulumi stack of ${stack(of)} does not exist.`,
   workspaceFailed: (of: Named): string => `The workspace of ${stack(of)} cannot be prepared.`,
   outputsLost: (of: Named): string => `The last update of ${stack(of)} succeeded, but its outputs were not stored.`,
   updateRunning: (of: Named, type: string, since: string): string =>

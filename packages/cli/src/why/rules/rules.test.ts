@@ -96,6 +96,21 @@ describe("other Stacks", () => {
     expect({ path, code: cause.code }).toEqual({ path: ["web", "db"], code: "prerequisite" });
   });
 
+  test("one that needs help is the cause, rather than one that is being prepared", async () => {
+    const working = facts({
+      name: "db",
+      stack: aStack("db", { conditions: notReady("Reconciling", "StackProcessing", "") }),
+    });
+    const broken = facts({
+      name: "net",
+      stack: aStack("net", { conditions: notReady("Stalled", "SpecInvalid", "no") }),
+    });
+    const both = await explained(waiting("web", "db", "net"), working, broken);
+    expect({ path: both.path, code: both.cause.code }).toEqual({ path: ["web", "net"], code: "specInvalid" });
+    const one = await explained(waiting("web", "db"), working);
+    expect({ path: one.path, code: one.cause.code }).toEqual({ path: ["web", "db"], code: "workspacePreparing" });
+  });
+
   test("those that are up to date are not the cause", async () => {
     const fine = facts({ name: "db", stack: aStack("db", { conditions: ready("") }) });
     const { path, cause } = await explained(waiting("web", "db"), fine);

@@ -44,7 +44,7 @@ const fixes: Readonly<Record<keyof typeof failureTexts, readonly string[]>> = {
   pendingOperations: [next.pending],
   pluginMissing: [next.plugin],
   policyViolation: [next.program],
-  stackNotFound: ["Create the Pulumi stack, or remove useLocalStackOnly."],
+  stackNotFound: [next.createPulumiStack],
   planNotApplied: ["The next attempt makes a new plan, which has to be approved again."],
   unexpectedChanges: ["Review the drift, then run once without expectNoRefreshChanges."],
   timedOut: ["Raise updateTimeoutSeconds or silenceTimeoutSeconds, or find out why the update hangs."],

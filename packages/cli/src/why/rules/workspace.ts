@@ -86,7 +86,7 @@ const isWaitingForPod = (facts: StackFacts): boolean =>
 
 /** As workspace/pod/explain-pod.ts and workspace/messages.ts of the operator describe a pod. */
 const reported: readonly (readonly [CauseCode, RegExp])[] = [
-  ["podRejected", /admission rejected the pod/],
+  ["podRejected", /admission rejected the pod|pods "\S+" is forbidden/],
   ["podUnschedulable", /no node can take the pod/],
   ["imageNotPulled", /the image \S+ (?:cannot be pulled|is not on the node)|is not the name of an image/],
   ["podCrashing", /keeps crashing|the container \S+ has terminated|the pod was evicted|the pod failed/],
@@ -165,8 +165,19 @@ function containerProblem({ name, image, state, lastState }: ContainerStatus): r
   return [code, `Container ${name}, image ${image}: ${reason}${details && `: ${details}`}`];
 }
 
+/** As the agent describes a stack that it may not create. */
+const missingStack = /the stack does not exist; create it/;
+
 export const workspaceFailed: Rule = (facts) => {
-  if (!conditionWith(facts, "WorkspaceFailed")) return undefined;
+  const condition = conditionWith(facts, "WorkspaceFailed");
+  if (!condition) return undefined;
+  if (missingStack.test(condition.message)) {
+    return decide("stackNotFound", {
+      summary: summaries.stackNotFound(facts),
+      message: condition.message,
+      next: [next.createPulumiStack, ...retryOf(facts)],
+    });
+  }
   const isInstallation = conditionOf(facts.workspace, "Ready")?.reason === "InstallationFailed";
   const code = isInstallation ? "installationFailed" : "workspaceFailed";
   return decide(code, {
