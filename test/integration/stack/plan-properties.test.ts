@@ -19,6 +19,7 @@ import {
 } from "../../../packages/operator/src/stack/testing/views.ts";
 import type { UpdateFacts } from "../../../packages/operator/src/stack/view.ts";
 import { Chance } from "./chance.ts";
+import { changesSomething, isCleared, withRequest } from "./random-requests.ts";
 import { driftDetections, World } from "./random-world.ts";
 
 const sources: readonly SourceView[] = [
@@ -117,6 +118,23 @@ describe("any view", () => {
         expect(view.stack.spec.protect).not.toBe(true);
       }
     }
+  }, 60_000);
+
+  test("10,000 of them with requests for approvals: nothing that changes resources is created without an approved plan", () => {
+    const chance = new Chance(3);
+    let created = 0;
+    for (let round = 0; round < 10_000; round++) {
+      const view = viewOf(withRequest(chance, randomSetting(chance)));
+      const plan = planStack(view);
+      checkStatus({ ...view.stack, status: stackStatus(view, plan) }, view.stack);
+      for (const step of plan.steps) {
+        if (step.kind !== "createUpdate" || !changesSomething(step)) continue;
+        expect(isCleared(view, step)).toBe(true);
+        created++;
+      }
+    }
+    console.log(`    ${created} Updates that change resources`);
+    expect(created).toBeGreaterThan(20);
   }, 60_000);
 
   test("the same view leads to the same plan, and a written status is not changed again", () => {
