@@ -31,6 +31,8 @@ export const approvalPolicies = [
   { required: "OnDestructiveChanges", expiresAfterSeconds: 20_000 },
 ] as const satisfies readonly Stack["spec"]["approval"][];
 
+type Creation = Extract<Step, { kind: "createUpdate" }>;
+
 export class World {
   stack: Stack;
   now = start;
@@ -177,34 +179,41 @@ export class World {
     return { ...workspace, metadata: { ...workspace.metadata, uid: "uid", generation } };
   }
 
-  #create({ update, trigger, reason }: Extract<Step, { kind: "createUpdate" }>): void {
+  #create(step: Creation): void {
+    const { update, trigger, reason } = step;
     const name = update.metadata.name ?? "";
-    const { lastUpdate, drift, approval } = this.stack.status ?? {};
     const isDriftCheck = trigger.type === "refresh";
-    const checkedAt = isDriftCheck ? drift?.checkedAt : undefined;
-    const { savePlan: isPlan = false, applyPlan } = update.spec ?? {};
-    const stage = isPlan ? `plan after ${approval?.updateName}` : applyPlan?.updateName;
-    const identity = JSON.stringify([trigger, lastUpdate?.lastResyncTime, lastUpdate?.failures, checkedAt, stage]);
-    const before = this.created.get(name);
     const isPresent = this.updates.some((each) => each.name === name);
     // A check whose result was not needed may run again.
-    expect(before === undefined || isPresent || isDriftCheck).toBe(true);
+    expect(!this.created.has(name) || isPresent || isDriftCheck).toBe(true);
     if (isPresent) return;
+    const identity = this.#identity(step);
     this.created.delete(name);
     expect([...this.created.values()]).not.toContain(identity);
     this.created.set(name, identity);
     expect(this.updates.some(({ state }) => state === "unfinished")).toBe(false);
-    const recorded = parseTrigger(update.metadata.annotations?.[triggerAnnotation]);
-    expect(recorded).toEqual(trigger);
+    expect(parseTrigger(update.metadata.annotations?.[triggerAnnotation])).toEqual(trigger);
     expect(reason).toBeDefined();
-    if (isDriftCheck) expect(lastUpdate?.state).toBe("succeeded");
-    const { refresh: refreshes = false } = update.spec ?? {};
+    if (isDriftCheck) expect(this.stack.status?.lastUpdate?.state).toBe("succeeded");
+    this.updates = [...this.updates, this.#created(step)];
+  }
+
+  /** What the name of an Update has to depend on. */
+  #identity({ update: { spec }, trigger }: Creation): string {
+    const { lastUpdate, drift, approval } = this.stack.status ?? {};
+    const checkedAt = trigger.type === "refresh" ? drift?.checkedAt : undefined;
+    const stage = spec?.savePlan ? `plan after ${approval?.updateName}` : spec?.applyPlan?.updateName;
+    return JSON.stringify([trigger, lastUpdate?.lastResyncTime, lastUpdate?.failures, checkedAt, stage]);
+  }
+
+  #created({ update: { metadata, spec = {} }, trigger }: Creation): KnownUpdate {
+    const { name = "" } = metadata;
+    const { type = trigger.type, refresh: refreshes = false, savePlan: isPlan = false, applyPlan } = spec;
     if (refreshes) this.corrections++;
-    const uid = `uid-of-${name}`;
-    const type = update.spec?.type ?? trigger.type;
-    const facts = { name, uid, type, isDriftCheck, refreshes, createdAt: this.now, trigger, isPlan };
-    const created = anUpdate({ ...facts, ...(applyPlan && { appliesPlan: applyPlan.updateName }) });
-    this.updates = [...this.updates, { ...created, spec: update.spec ?? {} }];
+    const isDriftCheck = trigger.type === "refresh";
+    const facts = { name, uid: `uid-of-${name}`, type, isDriftCheck, refreshes, isPlan, trigger };
+    const applied = applyPlan && { appliesPlan: applyPlan.updateName };
+    return { ...anUpdate({ ...facts, createdAt: this.now, ...applied }), spec };
   }
 
   #remove(): void {
