@@ -144,7 +144,7 @@ export class Shop {
   }
 
   hasTraces(name: string): boolean {
-    const kinds = ["Stack", "Workspace", "Update", "StatefulSet", "Service", "Pod", "Secret"];
+    const kinds = ["Stack", "Workspace", "Update", "UpdateRecord", "StatefulSet", "Service", "Pod", "Secret"];
     return kinds.some((kind) =>
       this.#options.observer
         .objects(kind)
