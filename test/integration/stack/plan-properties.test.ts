@@ -120,10 +120,10 @@ describe("any view", () => {
     }
   }, 60_000);
 
-  test("10,000 of them with requests for approvals: nothing that changes resources is created without an approved plan", () => {
+  test("5,000 of them with requests for approvals: nothing that changes resources is created without an approved plan", () => {
     const chance = new Chance(3);
     let created = 0;
-    for (let round = 0; round < 10_000; round++) {
+    for (let round = 0; round < 5000; round++) {
       const view = viewOf(withRequest(chance, randomSetting(chance)));
       const plan = planStack(view);
       checkStatus({ ...view.stack, status: stackStatus(view, plan) }, view.stack);
