@@ -10,7 +10,7 @@ import { setStage } from "./stage.ts";
 const width = Number(process.env["FAULTS_WIDTH"] ?? 3);
 /** A regular expression: only the points whose text matches. */
 const only = process.env["FAULTS"];
-/** Names of stories, separated by commas; all if absent. */
+/** Names of lifecycles, separated by commas; all if absent. */
 const selected = process.env["FAULTS_STORIES"]?.split(",");
 const sample = process.env["FAULTS_SAMPLE"];
 const crashMode = process.env["FAULTS_MODE"] === "freeze" ? "freeze" : "kill";

@@ -77,11 +77,16 @@ export class Operators implements AsyncDisposable {
   async crash(): Promise<void> {
     const operator = this.#latest;
     this.#latest = undefined;
-    if (this.#options.crashMode === "freeze") {
-      if (operator) process.kill(operator.pid, "SIGSTOP");
-      this.#frozen = operator;
-    } else await operator?.stop("SIGKILL");
+    if (this.#options.crashMode === "freeze" && operator) await this.#freeze(operator);
+    else await operator?.stop("SIGKILL");
     this.start();
+  }
+
+  /** A replica that does not lead yet has nothing to lose, and would not end when it resumes. */
+  async #freeze(operator: ChildProcess): Promise<void> {
+    process.kill(operator.pid, "SIGSTOP");
+    if (await this.isLed()) this.#frozen = operator;
+    else await operator.stop("SIGKILL");
   }
 
   get hasFrozen(): boolean {
@@ -92,8 +97,8 @@ export class Operators implements AsyncDisposable {
   async isLed(): Promise<boolean> {
     const { client, namespace, crashMode } = this.#options;
     if (crashMode !== "freeze") return true;
-    const { spec } = await client.get(builtin.leases, { namespace, name: leaseName });
-    return spec?.holderIdentity?.includes(this.#podName) ?? false;
+    const lease = await client.find(builtin.leases, { namespace, name: leaseName });
+    return lease?.spec?.holderIdentity?.includes(this.#podName) ?? false;
   }
 
   /** Resumes the frozen operator in another's term and returns whether it ended. */

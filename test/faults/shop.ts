@@ -82,12 +82,14 @@ export class Shop {
   /** Returns the commit of the changed program. */
   commit(text: string, { kept = "kept", resources = [], variables = {} }: ProgramParts = {}): string {
     const stash = (input: string) => ({ type: "pulumi:index:Stash", properties: { input } });
+    // One after another, so that the CLI always prints them in this order.
+    const further = (name: string) => ({ ...stash(name), options: { dependsOn: ["${kept}"] } });
     const project = {
       name: "shop",
       runtime: "yaml",
       config: { size: { type: "string", default: "1" } },
       variables,
-      resources: { kept: stash(kept), ...Object.fromEntries(resources.map((name) => [name, stash(name)])) },
+      resources: { kept: stash(kept), ...Object.fromEntries(resources.map((name) => [name, further(name)])) },
       outputs: { text, size: "${size}" },
     };
     const commit = this.#repository.commit({ "Pulumi.yaml": JSON.stringify(project) });
@@ -142,7 +144,7 @@ export class Shop {
   }
 
   hasTraces(name: string): boolean {
-    const kinds = ["Stack", "Workspace", "Update", "StatefulSet", "Service", "Pod", "Secret"];
+    const kinds = ["Stack", "Workspace", "Update", "UpdateRecord", "StatefulSet", "Service", "Pod", "Secret"];
     return kinds.some((kind) =>
       this.#options.observer
         .objects(kind)

@@ -1,6 +1,6 @@
 /** The stores may be stale: before something is deleted, the API server confirms it (docs/adr/0010). */
 import { expect, test } from "bun:test";
-import { stackFinalizer } from "@pko/api";
+import { stackFinalizer, type Stack } from "@pko/api";
 import { updates, workspaces } from "@pko/operator";
 import { faultProxy, waitFor } from "@pko/testkit";
 
@@ -157,6 +157,68 @@ test(
     stale.resolve("pass");
     await scene.isReady("web", "1");
     expect(scene.runs).toEqual(["preview@1", "up@1"]);
+  },
+  testTimeoutMs,
+);
+
+test(
+  "a plan that waits for an approval is not made again if the store does not show its Update",
+  async () => {
+    await using scene = await StackScene.open("without operator");
+    await using proxy = await faultProxy(scene.rights.credentials);
+    proxy.onEvent(async (_, { resource }) => (resource === "updates" ? "drop" : "pass"));
+    const watching = proxy.nextRequest(({ verb, resource }) => verb === "watch" && resource === "updates");
+    await using _ = scene.start({ client: scene.rights.connect(proxy.credentials) });
+    await watching;
+    scene.start();
+    await scene.program("program");
+    await scene.stack("web", { approval: { required: "Always" } });
+    const isAwaiting = (stack: Stack): boolean => reasonOf(stack) === "AwaitingApproval";
+    const { status } = await scene.becomes("web", "awaiting an approval", isAwaiting);
+    proxy.forget();
+    await scene.annotate("web", { "example.com/pass": "1" });
+    const isRead = (): boolean => proxy.requests.some(({ resource }) => resource === "updates");
+    await waitFor(isRead, { timeoutMs: 20_000, what: "the Update to be read" });
+    if (status?.approval) await decide(scene, status.approval);
+    await scene.isReady("web", "1");
+    expect(scene.runs).toEqual(["preview@1", "up@1"]);
+  },
+  testTimeoutMs,
+);
+
+test(
+  "a drift check in the status is kept if the store shows an older status",
+  async () => {
+    await using scene = await StackScene.open("without operator");
+    await using proxy = await faultProxy(scene.rights.credentials);
+    let isStale = false;
+    proxy.onEvent(async (_, { resource }) => (resource === "stacks" && isStale ? "drop" : "pass"));
+    await using _ = scene.start({ client: scene.rights.connect(proxy.credentials) });
+    scene.start();
+    scene.simulator.script.update = ({ spec }) => ({
+      end: "succeeded",
+      ...(spec?.type === "refresh" && { drift: { resources: [] } }),
+    });
+    await scene.program("program");
+    await scene.stack("web", { driftDetection: { intervalSeconds: 60 }, successfulUpdatesHistoryLimit: 0 });
+    await scene.isReady("web", "1");
+    scene.jump(61_000);
+    const first = await scene.becomes("web", "checked", ({ status }) => status?.drift !== undefined);
+    await scene.fence();
+    isStale = true;
+    scene.jump(61_000);
+    const isChecked = ({ status }: Stack): boolean => status?.drift?.updateName !== first.status?.drift?.updateName;
+    const { status } = await scene.becomes("web", "checked again", isChecked);
+    const ref = { namespace: scene.namespace, name: status?.drift?.updateName ?? "" };
+    const isRecorded = async (): Promise<boolean> =>
+      ((await scene.client.find(updates, ref))?.metadata.finalizers ?? []).length === 0;
+    await waitFor(isRecorded, { timeoutMs: 20_000, what: "the check to be recorded" });
+    proxy.forget();
+    const isConfirmed = (): boolean =>
+      proxy.requests.some(({ verb, resource }) => verb === "get" && resource === "stacks");
+    await waitFor(isConfirmed, { timeoutMs: 20_000, what: "the Stack to be read" });
+    expect(proxy.requests.filter(({ verb, resource }) => verb === "delete" && resource === "updates")).toEqual([]);
+    expect(await scene.client.find(updates, ref)).toBeDefined();
   },
   testTimeoutMs,
 );

@@ -1,8 +1,8 @@
 /** Updates in the Workspace of a Stack that requires approvals: what they may apply, and how often. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { planSecretNameOf, stackKind, type StackSpec, type Update, type UpdateSpec } from "@pko/api";
-import { builtin } from "@pko/kube";
-import { approvals, stacks } from "@pko/operator";
+import { builtin, type Client } from "@pko/kube";
+import { approvals, stacks, updates } from "@pko/operator";
 import { faultProxy, fullQuota, waitFor } from "@pko/testkit";
 
 import { decide } from "../approvals/decide.ts";
@@ -205,6 +205,58 @@ describe("an Update that applies an approved plan", () => {
     // The finalizer, the Approval, the pod and the result.
     expect(crashes).toBeGreaterThan(7);
   }, 240_000);
+
+  test("can be withdrawn before it starts, and another one uses the same Approval", async () => {
+    await using given = await setting();
+    const { scene, agent, plan } = given;
+    await decide(place(scene), plan, { name: "yes" });
+    const first = scene.operator({ client: crashingAfterUse(scene) });
+    await scene.update("web-1", applying(given));
+    const isUsed = async () => (await scene.client.get(approvals, scene.ref("yes"))).status?.usedBy;
+    expect(await waitFor(isUsed, { timeoutMs: 20_000, what: "the Approval to be used" })).toMatchObject({
+      updateName: "web-1",
+    });
+    await first.stop();
+    await scene.client.delete(updates, scene.ref("web-1"));
+    scene.operator();
+    await waitFor(async () => (await scene.find("web-1")) === undefined, { what: "the Update to be deleted" });
+    expect(await isUsed()).toBeUndefined();
+    const uid = await scene.update("web-2", applying(given));
+    await runStarted(agent, uid);
+    expect(agent.started).toEqual([plan.updateUid, uid]);
+    expect(await isUsed()).toMatchObject({ updateUid: uid });
+  });
+
+  test("keeps its Approval used if it is deleted while it runs", async () => {
+    await using given = await setting();
+    const { scene, agent, plan } = given;
+    await decide(place(scene), plan, { name: "yes" });
+    scene.operator();
+    const uid = await scene.update("web-1", applying(given));
+    await runStarted(agent, uid);
+    await scene.client.delete(updates, scene.ref("web-1"));
+    await waitFor(() => agent.isCancelled(uid), { what: "the run to be cancelled" });
+    agent.finish(uid, { outcome: "cancelled" });
+    await waitFor(async () => (await scene.find("web-1")) === undefined, { what: "the Update to be deleted" });
+    expect((await scene.client.get(approvals, scene.ref("yes"))).status?.usedBy?.updateUid).toBe(uid);
+  });
+
+  /** Its writes fail after the Approval was marked. */
+  function crashingAfterUse({ rights: { client } }: UpdateScene): Client {
+    let isCrashed = false;
+    const crash = async () => await Promise.reject(new Error("the process has crashed"));
+    return {
+      ...client,
+      get: (resource, ref, options) => client.get(resource, ref, options),
+      find: (resource, ref, options) => client.find(resource, ref, options),
+      apply: (resource, body, options) => (isCrashed ? crash() : client.apply(resource, body, options)),
+      async patch(resource, ref, change) {
+        if (isCrashed) return await crash();
+        isCrashed = resource.plural === approvals.plural;
+        return await client.patch(resource, ref, change);
+      },
+    };
+  }
 
   async function crashAt(nth: number, when: "before" | "after"): Promise<boolean> {
     await using given = await setting();

@@ -178,12 +178,12 @@ for (const status of [403, 404, 500, 503]) {
   });
 }
 
-test("a record is stored despite temporary errors of the API server", async () => {
+test.each([500, 409])("a record is stored despite temporary errors %i of the API server", async (status) => {
   await using scene = await UpdateScene.open();
   const { proxy, client } = await scene.proxy();
   let attempts = 0;
   proxy.on(({ method, path }) =>
-    method === "POST" && path.includes("updaterecords") && ++attempts <= 3 ? { status: 500 } : undefined,
+    method === "POST" && path.includes("updaterecords") && ++attempts <= 3 ? { status } : undefined,
   );
   const agent = await scene.workspace("web");
   scene.operator({ client });

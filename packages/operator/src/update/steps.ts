@@ -24,6 +24,8 @@ export type Step =
   | { readonly kind: "confirmApproval" }
   /** Only while it is unused. */
   | { readonly kind: "useApproval"; readonly approval: ApprovalVersion }
+  /** Makes the Approval that this Update has used usable again: the Update ends, and its operation never started. */
+  | { readonly kind: "releaseApproval" }
   /** Reads the plan that the Update applies from the Secrets of the Update that made it. */
   | { readonly kind: "readPlan"; readonly plan: PlanSource }
   | { readonly kind: "addFinalizer" }

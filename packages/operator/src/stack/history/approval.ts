@@ -89,13 +89,19 @@ export const isOpen = ({ state, appliedBy }: ApprovalRequest): boolean =>
   appliedBy === undefined && (state === "Pending" || state === "Approved");
 
 /** As if it had not been applied, if the Update that was to apply it was withdrawn before it started. */
-export function currentRequest(view: StackView): ApprovalRequest | undefined {
+export function currentRequest(view: Pick<StackView, "stack">): ApprovalRequest | undefined {
   const { approval, lastUpdate } = presentStatus(view);
   if (approval?.appliedBy === undefined) return approval;
   const isWithdrawn = lastUpdate?.name === approval.appliedBy && lastUpdate.failure === withdrawnFailure;
   if (!isWithdrawn) return approval;
   const { appliedBy: _, ...unused } = approval;
   return unused;
+}
+
+/** The name of the Update with the plan that may still be applied. */
+export function plannedBy(view: Pick<StackView, "stack">): string | undefined {
+  const { state, appliedBy, updateName } = currentRequest(view) ?? {};
+  return appliedBy === undefined && state !== "Rejected" && state !== "Superseded" ? updateName : undefined;
 }
 
 export const expiryOf = ({ expiresAt }: ApprovalRequest): number => parseTimestamp(expiresAt) ?? 0;

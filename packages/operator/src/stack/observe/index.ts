@@ -27,6 +27,7 @@ import { findCondition } from "../../shared/objects/conditions.ts";
 import type { Slots } from "../../shared/channels/slots.ts";
 import type { ClassReader } from "../../shared/workspace-classes.ts";
 import type { Suspension } from "../../shared/channels/suspension.ts";
+import { plannedBy } from "../history/approval.ts";
 import { updateFacts } from "../history/update-facts.ts";
 import { updateOwnerIndex, updateStackIndex } from "../indexes.ts";
 import * as messages from "../messages.ts";
@@ -130,7 +131,7 @@ const noReferences = { cycle: [], prerequisites: [], stackOutputs: [], configInp
 
 async function ownedUpdates(world: StackWorld, stack: Stack, signal: AbortSignal): Promise<UpdateFacts[]> {
   const cached = world.updates.byIndex(updateOwnerIndex, stack.metadata.uid ?? "");
-  const owned = [...cached, ...(await uncachedUpdate(world, { stack, cached, signal }))];
+  const owned = [...cached, ...(await uncachedUpdates(world, { stack, cached, signal }))];
   return owned.map(updateFacts).toSorted((a, b) => a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1));
 }
 
@@ -141,15 +142,27 @@ interface CachedUpdates {
 }
 
 /**
- * The current Update in the status, if the cache of Updates is older than that of Stacks. Without it, another Update would be
+ * Updates in the status, if the cache of Updates is older than that of Stacks. Without the current one, another would be
  * created: the status changes with a plan, and so does the name of the next one. Its result is left out: until the cache shows
  * it, its finalizer would stay after the next result is recorded, and it would then be recorded again, as the last one.
+ * Without the one with the plan that is to be applied, that plan would be made again, and would need another approval.
  */
-async function uncachedUpdate({ client }: StackWorld, { stack, cached, signal }: CachedUpdates): Promise<Update[]> {
-  const { name } = stack.status?.currentUpdate ?? {};
-  if (name === undefined || cached.some(({ metadata }) => metadata.name === name)) return [];
+async function uncachedUpdates(world: StackWorld, given: CachedUpdates): Promise<Update[]> {
+  const { name } = given.stack.status?.currentUpdate ?? {};
+  const current = await uncachedUpdate(world, given, name);
+  const planned = plannedBy(given);
+  const plan = planned === name ? undefined : await uncachedUpdate(world, given, planned);
+  return [...(current ? [withoutResult(current)] : []), ...(plan ? [plan] : [])];
+}
+
+async function uncachedUpdate(
+  { client }: StackWorld,
+  { stack, cached, signal }: CachedUpdates,
+  name: string | undefined,
+): Promise<Update | undefined> {
+  if (name === undefined || cached.some(({ metadata }) => metadata.name === name)) return undefined;
   const update = await client.find(updateResource, { namespace: stack.metadata.namespace ?? "", name }, { signal });
-  return update && isOwnedBy(update, asOwner(stackResource, stack)) ? [withoutResult(update)] : [];
+  return update && isOwnedBy(update, asOwner(stackResource, stack)) ? update : undefined;
 }
 
 function withoutResult(update: Update): Update {

@@ -32,9 +32,16 @@ export function isSameStack({ metadata, status }: Stack, { stack: observed }: St
   );
 }
 
-/** What the names of the next Updates depend on. */
-function historyOf({ lastUpdate, approval }: StackStatus = {}): readonly (string | undefined)[] {
-  return [lastUpdate?.name, lastUpdate?.lastResyncTime, approval?.updateName];
+/** What the names of the next Updates depend on, and the Updates that are kept. */
+function historyOf({ lastUpdate, approval, drift }: StackStatus = {}): readonly (string | undefined)[] {
+  return [
+    lastUpdate?.name,
+    lastUpdate?.lastResyncTime,
+    approval?.updateName,
+    drift?.checkedAt,
+    drift?.updateName,
+    drift?.corrected?.updateName,
+  ];
 }
 
 export async function ignoreNotFound(write: Promise<unknown>): Promise<void> {

@@ -12,7 +12,7 @@ import { isApprovalConfirmed, isPodDeletionConfirmed, isReadyConfirmed, isUnknow
 import type { OwnedWriter } from "./create-owned.ts";
 import { createSecret, type CreatedSecret } from "./create-secret.ts";
 import { storeRecord } from "./store-record.ts";
-import { readPlan, useApproval } from "./plans.ts";
+import { readPlan, releaseApproval, useApproval } from "./plans.ts";
 import { reuseOutputs } from "./reuse-outputs.ts";
 import type { ResultSecrets } from "../desired/result-secrets.ts";
 import { updateFinalizer } from "../finalizer.ts";
@@ -44,6 +44,8 @@ export async function performUpdate(
       return (await confirmations[step.kind](performer, performer.view)) ? stepDone : stepStale;
     case "useApproval":
       return await useApproval(performer, step.approval);
+    case "releaseApproval":
+      return await releaseApproval(performer);
     case "readPlan":
       return { kind: "replan", facts: { planContent: await readPlan(performer, step.plan) } };
     case "addFinalizer":

@@ -35,6 +35,21 @@ export async function useApproval(
   return stepDone;
 }
 
+/** Read from the API server: the store may not show yet that the Approval was used. */
+export async function releaseApproval({ client, view, signal }: Performer): Promise<Performed<UpdateView>> {
+  const { namespace = "", uid } = view.update.metadata;
+  const { items } = await client.list(approvals, { namespace, signal });
+  for (const { metadata, status } of items) {
+    if (status?.usedBy?.updateUid !== uid) continue;
+    const { name = "", resourceVersion } = metadata;
+    const body = { metadata: { uid: metadata.uid, resourceVersion }, status: { usedBy: null } };
+    const patch = { type: "merge", body } as const;
+    const { operator: fieldManager } = fieldManagers;
+    await client.patch(approvals, { namespace, name }, { patch, subresource: "status", fieldManager, signal });
+  }
+  return stepDone;
+}
+
 /** Only Secrets of the Update that made the plan. Their content is not checked here: the agent compares it with the digest. */
 export async function readPlan(
   { client, view, signal }: Performer,

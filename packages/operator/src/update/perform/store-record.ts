@@ -1,6 +1,6 @@
 /** Stores the record of a run. A failure is reported, and neither fails nor delays the result of the run. */
 import type { UpdateRecord } from "@pko/api";
-import { ApiError, backoffDelay, isTransient, sleep, systemClock } from "@pko/kube";
+import { ApiError, backoffDelay, isConflict, isTransient, sleep, systemClock } from "@pko/kube";
 
 import { updateRecords } from "../../kinds.ts";
 import * as messages from "../messages.ts";
@@ -28,7 +28,8 @@ async function createPersistently(writer: OwnedWriter, record: UpdateRecord): Pr
     try {
       return await createOwned(writer, updateRecords, record);
     } catch (error) {
-      if (!(error instanceof ApiError) || !isTransient(error)) throw error;
+      // A conflict is temporary, too: the API server could not update the quota of the namespace, for example.
+      if (!(error instanceof ApiError) || !(isTransient(error) || isConflict(error))) throw error;
       await sleep(systemClock, backoffDelay(backoff, failures), writer.signal);
     }
   }

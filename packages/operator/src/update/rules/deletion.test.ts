@@ -9,15 +9,27 @@ import {
   run,
   running,
   withFinalizer,
+  withSpec,
   workspaceReady,
 } from "../testing/views.ts";
 
 const cancels = { steps: [{ kind: "cancelRun", pod: { uid: "pod-a" }, runId: "update-uid-1206" }], isWritten: true };
+const applying = withSpec({ applyPlan: { updateName: "web-plan", updateUid: "plan-uid", digest: "sha256:plan" } });
 const unreachable = run({ state: "unreachable", message: "x", sinceMs: noon });
 
 table("an Update that is deleted", [
   ["before it starts ends as cancelled", [workspaceReady, deletedAgo(0), withFinalizer], endsAs("Canceled")],
   ["before it starts ends as cancelled also without its Workspace", [deletedAgo(0), withFinalizer], endsAs("Canceled")],
+  [
+    "before it starts releases the Approval of its plan",
+    [workspaceReady, deletedAgo(0), withFinalizer, applying],
+    endsAs("Canceled", "releaseApproval"),
+  ],
+  [
+    "after it may have started does not release the Approval of its plan",
+    [...started, deletedAgo(minute), applying, noPod],
+    endsAs("Aborted", "confirmPodDeleted"),
+  ],
   ["is never started, only cancelled", [...started, deletedAgo(0)], cancels],
   [
     "while it runs is cancelled",

@@ -1,14 +1,21 @@
 /** Updates that are deleted before they are complete. */
 import * as messages from "../messages.ts";
-import type { UpdatePlan } from "../steps.ts";
+import type { Step, UpdatePlan } from "../steps.ts";
 import { hasStarted, isDeleting, runIdOf, type UpdateView } from "../view.ts";
 import { endedWithoutResult } from "./ended.ts";
 import { nodeLost } from "./node-lost.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 
+const releaseApproval: Step = { kind: "releaseApproval" };
+
+/**
+ * An operator that was interrupted between the use of the Approval and the record of the pod has started nothing, and no
+ * other can: the API server rejects a record that is based on the Update as it was before its deletion.
+ */
 export function deletedBeforeStart(view: UpdateView): UpdatePlan | undefined {
   if (!isDeleting(view) || hasStarted(view)) return undefined;
-  return endedWithoutResult(view, { reason: "Canceled", message: messages.deletedBeforeStart });
+  const ending = { reason: "Canceled", message: messages.deletedBeforeStart } as const;
+  return endedWithoutResult(view, ending, ...(view.update.spec?.applyPlan ? [releaseApproval] : []));
 }
 
 /** The agent kills an operation that does not stop within nine minutes. */

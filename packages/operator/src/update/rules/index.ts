@@ -30,7 +30,7 @@ import { inputsNotRead, notFirst, podNotReady, slotMissing, workspaceIdle, works
 const rules: readonly Rule<UpdateView, UpdatePlan>[] = [
   completeWithFinalizer, // complete: remove the finalizer
   complete, // complete, without the finalizer: delete it when its TTL has expired
-  deletedBeforeStart, // deleted before its operation started: it ends as Canceled
+  deletedBeforeStart, // deleted before its operation started: it ends as Canceled, and its Approval can be used again
   specInvalid, // the spec is invalid: it fails
   startedByOtherOperator, // started by an operator that recorded no pod: its result is unknown
   runFinished, // the agent has reported the result: store it
