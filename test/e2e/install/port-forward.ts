@@ -17,7 +17,8 @@ interface Target {
 
 export async function portForward(name: string, { namespace, port }: Target): Promise<Forward> {
   const local = await freePort();
-  const flags = [`--kubeconfig=${clusterKubeconfig()}`, "-n", namespace];
+  const cache = `--cache-dir=${join(runFolder, "kubectl-cache")}`;
+  const flags = [`--kubeconfig=${clusterKubeconfig()}`, cache, "-n", namespace];
   const child = spawnChild({
     command: [toolPath("kube"), "kubectl", ...flags, "port-forward", name, `${local}:${port}`],
     logFile: join(runFolder, `port-forward-${local}.log`),
