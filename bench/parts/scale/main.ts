@@ -13,9 +13,10 @@ import { programs, stacks } from "@pko/operator";
 import { startApiServer, waitFor, type ApiServer } from "@pko/testkit";
 
 import { storeObjects } from "./etcd.ts";
-import { OperatorProcess, type Usage } from "./operator-process.ts";
+import type { Phase, ScaleFigures } from "./figures.ts";
+import { OperatorProcess } from "./operator-process.ts";
 import { copiesOf, stackObjects, updateObjects, type Copy, type IdleStack, type Population } from "./population.ts";
-import { addedSince, writesIn, type RequestCounts } from "./requests.ts";
+import { addedSince, writesIn } from "./requests.ts";
 
 const { values } = parseArgs({
   options: {
@@ -34,29 +35,6 @@ const { values } = parseArgs({
 const namespaceCount = 100;
 const probeCount = 10;
 const catchUpTimeoutMs = 300_000;
-
-export interface Phase {
-  readonly stacks: number;
-  readonly updates: number;
-  /** From the start of the process until it has reconciled what was changed meanwhile. */
-  readonly caughtUpMs: number;
-  /** Until nothing waits for a worker. */
-  readonly drainedMs: number;
-  readonly startCpuMs: number;
-  readonly usage: Usage;
-}
-
-export interface ScaleFigures {
-  readonly phases: readonly Phase[];
-  readonly window: {
-    readonly seconds: number;
-    readonly usage: Usage;
-    readonly cpuMs: number;
-    readonly requests: number;
-    /** By resource, except those to Leases. */
-    readonly writes: RequestCounts;
-  };
-}
 
 const say = (text: string): void => void (values.json || console.error(text));
 
@@ -150,9 +128,9 @@ async function start(
   const begin = performance.now();
   const operator = await OperatorProcess.start(executable, server, folder);
   const limit = { timeoutMs: catchUpTimeoutMs, what: "the operator to catch up" };
-  for (const probe of probes) await waitFor(async () => isObserved(server, probe), limit);
+  for (const probe of probes) await operator.whileRunning(waitFor(async () => isObserved(server, probe), limit));
   const caughtUpMs = performance.now() - begin;
-  await waitFor(async () => (await operator.metric("workqueue_depth")) === 0, limit);
+  await operator.whileRunning(waitFor(async () => (await operator.metric("workqueue_depth")) === 0, limit));
   const drainedMs = performance.now() - begin;
   const { cpuMs: startCpuMs } = operator.usage();
   await Bun.sleep(Number(values.settle) * 1000);
