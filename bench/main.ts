@@ -14,9 +14,16 @@ import { describeMachine, loadNow } from "./report/machine.ts";
 import { table } from "./report/table.ts";
 import { readReport, writeReport } from "./report/write.ts";
 import { scenarios } from "./scenarios/index.ts";
+import type { StandaloneScenario } from "./scenarios/scenario.ts";
 
 async function main(options: Options, signal: AbortSignal): Promise<void> {
   for (const file of options.compare) await readReport(file);
+  const chosen = chosenScenarios(options);
+  const standalone = chosen.filter(isStandalone);
+  if (standalone.length === chosen.length) {
+    await runStandalone(standalone, options, signal);
+    return;
+  }
   await clusterUp({ dns: false });
   const bed = await Bed.open({ kubeconfig: clusterKubeconfig(), namespace: options.namespace, signal });
   const operator = await installedOperator(bed, options);
@@ -25,7 +32,14 @@ async function main(options: Options, signal: AbortSignal): Promise<void> {
   const found: Findings[] = [];
   try {
     await step("creating a namespace and the first Stack", () => bed.setUp(operator));
-    for (const scenario of chosenScenarios(options)) found.push(await attempt(scenario, { bed, operator, options }));
+    for (const scenario of chosen) {
+      const { sizes } = options;
+      const work = (report: (text: string) => void): Promise<Findings> =>
+        isStandalone(scenario)
+          ? scenario.runStandalone({ sizes, report })
+          : scenario.run({ bed, operator, options, sizes, report });
+      found.push(await attempt(scenario, signal, work));
+    }
   } finally {
     try {
       // Also for an interrupted run.
@@ -39,12 +53,34 @@ async function main(options: Options, signal: AbortSignal): Promise<void> {
   }
 }
 
+/** Without a cluster. */
+async function runStandalone(
+  chosen: readonly StandaloneScenario[],
+  options: Options,
+  signal: AbortSignal,
+): Promise<void> {
+  const start: Start = { at: new Date(), machine: await describeMachine() };
+  const found: Findings[] = [];
+  for (const scenario of chosen) {
+    found.push(await attempt(scenario, signal, (report) => scenario.runStandalone({ sizes: options.sizes, report })));
+  }
+  await printReport(
+    createReport({ operator: { name: "this clone", image: "compiled" }, options }, start, found),
+    options,
+  );
+}
+
 interface Start {
   readonly at: Date;
   readonly machine: Machine;
 }
 
-function createReport({ operator, options }: Omit<Setup, "bed">, start: Start, found: readonly Findings[]): Report {
+interface Measured {
+  readonly operator: Pick<Operator, "name" | "image">;
+  readonly options: Options;
+}
+
+function createReport({ operator, options }: Measured, start: Start, found: readonly Findings[]): Report {
   const { machine } = start;
   return {
     operator: operator.name,
@@ -94,22 +130,20 @@ function chosenScenarios({ only }: Options): readonly ChosenScenario[] {
   return scenarios.filter(({ name }) => only.length === 0 || only.includes(name));
 }
 
-interface Setup {
-  readonly bed: Bed;
-  readonly operator: Operator;
-  readonly options: Options;
-}
+const isStandalone = (scenario: ChosenScenario): scenario is StandaloneScenario => "runStandalone" in scenario;
 
 /** The report shows why a scenario failed; the others still run. */
-async function attempt(scenario: ChosenScenario, { bed, operator, options }: Setup): Promise<Findings> {
+async function attempt(
+  { title }: ChosenScenario,
+  signal: AbortSignal,
+  work: (report: (text: string) => void) => Promise<Findings>,
+): Promise<Findings> {
   try {
-    return await step(scenario.title, (progress) =>
-      scenario.run({ bed, operator, options, sizes: options.sizes, report: (text) => progress.report(text) }),
-    );
+    return await step(title, (progress) => work((text) => progress.report(text)));
   } catch (error) {
-    bed.signal.throwIfAborted();
+    signal.throwIfAborted();
     const reason = error instanceof Error ? error.message : String(error);
-    return { figures: [], skipped: [{ title: scenario.title, reason }] };
+    return { figures: [], skipped: [{ title, reason }] };
   }
 }
 

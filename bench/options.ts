@@ -1,5 +1,5 @@
 /** The options of the benchmark, from environment variables: `make bench QUICK=1`. */
-import { full, quick, type Sizes } from "./scenarios/sizes.ts";
+import { full, quick, smallScale, type Sizes } from "./scenarios/sizes.ts";
 
 export interface Options {
   readonly sizes: Sizes;
@@ -42,7 +42,7 @@ export function parseOptions(env: Readonly<Record<string, string | undefined>>):
   };
 }
 
-/** ROUNDS, CROWDS, IDLE and HELD override the sizes. */
+/** ROUNDS, CROWDS, IDLE, HELD and SMALL override the sizes. */
 function withOverrides(sizes: Sizes, env: Readonly<Record<string, string | undefined>>): Sizes {
   const numbers = (name: string): number[] | undefined => env[name]?.split(",").map(Number);
   const { rounds, crowds, idle, held } = sizes;
@@ -52,5 +52,6 @@ function withOverrides(sizes: Sizes, env: Readonly<Record<string, string | undef
     crowds: numbers("CROWDS") ?? crowds,
     idle: numbers("IDLE") ?? idle,
     held: numbers("HELD")?.[0] ?? held,
+    ...(env["SMALL"] && { scale: smallScale }),
   };
 }

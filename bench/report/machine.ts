@@ -11,15 +11,15 @@ const nodes = resource<ApiObject<Node>>({ apiVersion: "v1", kind: "Node", plural
 export const loadNow = (): number => loadavg()[0] ?? 0;
 
 /** Describes the machine of the benchmark and the cluster's nodes, which may be different machines. */
-export async function describeMachine(client: Client): Promise<Machine> {
-  const { items } = await client.list(nodes);
+export async function describeMachine(client?: Client): Promise<Machine> {
+  const { items } = client ? await client.list(nodes) : { items: [] };
   return {
     processor: cpus()[0]?.model.trim() ?? "unknown",
     cores: availableParallelism(),
     memoryMb: Math.round(totalmem() / 2 ** 20),
     kernel: release(),
     load: [loadNow()],
-    kubernetes: items[0]?.status?.nodeInfo?.kubeletVersion ?? "unknown",
+    kubernetes: items[0]?.status?.nodeInfo?.kubeletVersion ?? (client ? "unknown" : "not used"),
     nodes: items.map(describeNode),
   };
 }

@@ -3,12 +3,12 @@ import { run } from "@pko/cluster";
 
 import type { CliFigures, CommandTime } from "../parts/cli/figures.ts";
 import { figure, type Findings } from "../report/figures.ts";
-import type { Scenario } from "./scenario.ts";
+import type { StandaloneScenario } from "./scenario.ts";
 
-export const cli: Scenario = {
+export const cli: StandaloneScenario = {
   name: "cli",
   title: "kubectl pulumi",
-  async run({ sizes: { cliStacks } }) {
+  async runStandalone({ sizes: { cliStacks } }) {
     const script = new URL("../parts/cli/main.ts", import.meta.url).pathname;
     const output = await run([process.execPath, script, `--stacks=${cliStacks}`, "--json"]);
     return findings(JSON.parse(output) as CliFigures, cliStacks);

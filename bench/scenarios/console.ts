@@ -5,12 +5,12 @@ import { run } from "@pko/cluster";
 
 import { chromiumPath, type ConsoleFigures, type Visit } from "../parts/console/figures.ts";
 import { figure, type Findings, type Unit } from "../report/figures.ts";
-import type { Scenario } from "./scenario.ts";
+import type { StandaloneScenario } from "./scenario.ts";
 
-export const webConsole: Scenario = {
+export const webConsole: StandaloneScenario = {
   name: "console",
   title: "the console",
-  async run({ sizes: { consoleStacks } }) {
+  async runStandalone({ sizes: { consoleStacks } }) {
     if (!existsSync(chromiumPath)) {
       return { figures: [], skipped: [{ title: webConsole.title, reason: `${chromiumPath} is missing` }] };
     }

@@ -4,14 +4,14 @@ import { run } from "@pko/cluster";
 import type { PollerFigures } from "../parts/git/poller.ts";
 import { figure, type Findings } from "../report/figures.ts";
 import { quantile } from "../report/statistics.ts";
-import type { Scenario } from "./scenario.ts";
+import type { StandaloneScenario } from "./scenario.ts";
 
 const blackHoles = 400;
 
-export const git: Scenario = {
+export const git: StandaloneScenario = {
   name: "git",
   title: "polling of Git repositories",
-  async run({ sizes: { repositories } }) {
+  async runStandalone({ sizes: { repositories } }) {
     if (repositories === 0) return { figures: [] };
     const script = new URL("../parts/git/main.ts", import.meta.url).pathname;
     const size = [`--repositories=${repositories}`, `--holes=${blackHoles}`];

@@ -9,6 +9,19 @@ import { held } from "./held.ts";
 import { idle } from "./idle.ts";
 import { installed } from "./installed.ts";
 import { life } from "./life.ts";
-import type { Scenario } from "./scenario.ts";
+import { scale } from "./scale.ts";
+import type { Scenario, StandaloneScenario } from "./scenario.ts";
 
-export const scenarios: readonly Scenario[] = [installed, life, calls, commit, git, webConsole, cli, crowd, held, idle];
+export const scenarios: readonly (Scenario | StandaloneScenario)[] = [
+  installed,
+  life,
+  calls,
+  commit,
+  git,
+  webConsole,
+  cli,
+  crowd,
+  held,
+  idle,
+  scale,
+];

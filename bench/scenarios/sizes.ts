@@ -22,7 +22,22 @@ export interface Sizes {
   readonly windowMs: number;
   /** Measured restarts of the operator for each number of idle Stacks. */
   readonly restarts: number;
+  /** Idle Stacks with a long history. */
+  readonly scale: ScaleSize;
 }
+
+export interface ScaleSize {
+  /** 0 skips the scenario. */
+  readonly stacks: number;
+  /** Finished Updates of each Stack. */
+  readonly updatesEach: number;
+  /** How long the idle operator is observed, and the wait before memory is read. */
+  readonly windowS: number;
+  readonly settleS: number;
+}
+
+/** About a minute. */
+export const smallScale: ScaleSize = { stacks: 300, updatesEach: 15, windowS: 10, settleS: 3 };
 
 export const full: Sizes = {
   rounds: 7,
@@ -36,6 +51,7 @@ export const full: Sizes = {
   settleMs: 30_000,
   windowMs: 60_000,
   restarts: 3,
+  scale: { stacks: 10_000, updatesEach: 15, windowS: 600, settleS: 30 },
 };
 
 export const quick: Sizes = {
@@ -50,4 +66,5 @@ export const quick: Sizes = {
   settleMs: 5000,
   windowMs: 10_000,
   restarts: 1,
+  scale: { ...smallScale, stacks: 0 },
 };

@@ -1,6 +1,6 @@
 /**
  * Stores objects directly in etcd, many in one transaction: a hundred thousand in seconds instead of ten minutes. Custom resources
- * are stored as the JSON that the API server would write, and its watch cache receives them like any other change.
+ * are stored as the JSON that the API server would write.
  */
 import type { KubeObject, Resource } from "@pko/kube";
 

@@ -46,8 +46,15 @@ export class OperatorProcess {
     await this.#child.stop();
   }
 
+  /** Rejects when the operator ends: it does that itself if it cannot renew the Lease in time. */
+  async whileRunning<T>(work: Promise<T>): Promise<T> {
+    const ended = this.#child.exited.then(async () => {
+      throw new Error(`the operator has ended:\n${await this.#child.log()}`);
+    });
+    return await Promise.race([work, ended]);
+  }
+
   usage(): Usage {
-    if (!this.#child.running) throw new Error("the operator has ended");
     const status = readFileSync(`/proc/${this.#child.pid}/status`, "utf8");
     const mb = (field: string): number => Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(status)?.[1]) / 1000;
     const stat = readFileSync(`/proc/${this.#child.pid}/stat`, "utf8");

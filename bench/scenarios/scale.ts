@@ -1,0 +1,49 @@
+/** Ten thousand idle Stacks with their history, with a real API server and the compiled operator: it needs no cluster. */
+import { run } from "@pko/cluster";
+
+import { memoryPerObject, type ScaleFigures } from "../parts/scale/figures.ts";
+import { figure, type Findings } from "../report/figures.ts";
+import type { StandaloneScenario } from "./scenario.ts";
+
+export const scale: StandaloneScenario = {
+  name: "scale",
+  title: "idle Stacks with a long history",
+  async runStandalone({ sizes }) {
+    const { stacks, updatesEach, windowS, settleS } = sizes.scale;
+    if (stacks === 0) return { figures: [] };
+    const script = new URL("../parts/scale/main.ts", import.meta.url).pathname;
+    const size = [`--stacks=${stacks}`, `--updates=${updatesEach}`, `--window=${windowS}`, `--settle=${settleS}`];
+    return findings(JSON.parse(await run([process.execPath, script, ...size, "--json"])) as ScaleFigures);
+  },
+};
+
+const hourMs = 3_600_000;
+
+/** Pure. */
+export function findings({ phases, window }: ScaleFigures): Findings {
+  const last = phases.at(-1);
+  if (!last) return { figures: [] };
+  const note = `${last.stacks} Stacks, ${last.updates} Updates`;
+  const memory = memoryPerObject(phases);
+  const one = (id: string, title: string, value: number, unit: "ms" | "MB" | "KB" | "m" | "/h" | "count") =>
+    figure({ id: `scale.${id}`, title: `scale: ${title}`, unit, note }, [value]);
+  const windowMs = window.seconds * 1000;
+  const writes = Object.entries(window.writes);
+  return {
+    figures: [
+      ...one("resident", "operator resident", window.usage.residentMb, "MB"),
+      ...one("anonymous", "operator anonymous", window.usage.anonymousMb, "MB"),
+      ...one("peak", "operator at its peak", window.usage.peakMb, "MB"),
+      ...(memory ? one("stack", "memory for each Stack", memory.stackKb, "KB") : []),
+      ...(memory ? one("update", "memory for each Update", memory.updateKb, "KB") : []),
+      ...one("restart", "restart → caught up", last.caughtUpMs, "ms"),
+      ...one("restart.cpu", "CPU time of the restart", last.startCpuMs, "ms"),
+      ...one("cpu", "CPU while idle", (window.cpuMs / windowMs) * 1000, "m"),
+      ...one("requests", "API requests while idle", (window.requests * hourMs) / windowMs, "/h"),
+      ...one("writes", `writes in ${window.seconds} s, except to the Lease`, total(writes), "count"),
+    ],
+  };
+}
+
+const total = (counts: readonly (readonly [string, number])[]): number =>
+  counts.reduce((sum, [, count]) => sum + count, 0);
