@@ -78,8 +78,7 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   if (options.upgradeCrds) await upgradeCrds({ client: reading, log });
   const suspension = suspensionSwitch({ log, metrics });
   const workspaceClasses = await classReflectors(reading, watchErrors(log), log);
-  const annotations = { [classesAnnotation]: workspaceClasses ? "on" : "off" };
-  const elector = createElector(options, { credentials, connection, log, metrics, suspension, annotations });
+  const elector = createElector(options, { credentials, connection, log, metrics, suspension, workspaceClasses });
   const client = connectFenced({ credentials, leadership: elector, options: connection });
   const events = eventRecorder({ client, component: eventSource, instance: options.podName, log, metrics });
 
@@ -226,18 +225,18 @@ interface ElectorParts extends Pick<OperatorContext, "credentials" | "log"> {
   readonly connection: ConnectOptions;
   readonly metrics: Registry;
   readonly suspension: SuspensionSwitch;
-  readonly annotations: Readonly<Record<string, string>>;
+  readonly workspaceClasses: ClassReflectors | undefined;
 }
 
 function createElector(options: Options, parts: ElectorParts): Elector {
-  const { credentials, connection, log, metrics, suspension, annotations } = parts;
+  const { credentials, connection, log, metrics, suspension, workspaceClasses } = parts;
   if (!options.leaderElection) return soleLeader();
   return leaseElector({
     client: connect(credentials, connection),
     lease: { namespace: options.namespace, name: leaseName },
     identity: uniqueIdentity(options.podName),
     alarm: kernelAlarm(),
-    annotations,
+    annotations: { [classesAnnotation]: workspaceClasses ? "on" : "off" },
     onAnnotations: (present) => suspension.read(present),
     log,
     metrics,

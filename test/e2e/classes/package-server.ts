@@ -1,6 +1,5 @@
 /** A package registry with one package of npm, which needs one Pulumi plugin. It counts the downloads. */
 import { createHash } from "node:crypto";
-import { gzipSync } from "node:zlib";
 
 import { tarOf } from "@pko/agent/testing";
 
@@ -21,7 +20,7 @@ const tarball = `/${name}/-/${name}-${version}.tgz`;
 
 export function servePackages(): PackageServer {
   const requests: string[] = [];
-  const files = new Map<string, { readonly body: Uint8Array<ArrayBuffer> | string }>();
+  const files = new Map<string, { readonly body: Uint8Array<ArrayBuffer> }>();
   const server = Bun.serve({
     hostname: machineAddress,
     port: 0,
@@ -44,7 +43,7 @@ export function servePackages(): PackageServer {
 function packageWith(origin: string): Uint8Array<ArrayBuffer> {
   const pulumi = { resource: true, name, version, server: origin };
   const manifest = JSON.stringify({ name, version, main: "index.js", pulumi });
-  return gzipSync(
+  return Bun.gzipSync(
     tarOf([
       { path: "package/package.json", type: "0", body: manifest },
       { path: "package/index.js", type: "0", body: 'exports.text = "tiny";\n' },
@@ -54,7 +53,9 @@ function packageWith(origin: string): Uint8Array<ArrayBuffer> {
 
 /** Nothing starts it, because the program has none of its resources. */
 const plugin = (): Uint8Array<ArrayBuffer> =>
-  gzipSync(tarOf([{ path: `pulumi-resource-${name}`, type: "0", body: "#!/bin/sh\nexit 1\n", isExecutable: true }]));
+  Bun.gzipSync(
+    tarOf([{ path: `pulumi-resource-${name}`, type: "0", body: "#!/bin/sh\nexit 1\n", isExecutable: true }]),
+  );
 
 /** The SDK is in the image. */
 function programWith(origin: string, content: Uint8Array): Record<string, string> {

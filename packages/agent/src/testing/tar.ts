@@ -13,7 +13,7 @@ export interface TarEntry {
   readonly gnuLong?: boolean;
 }
 
-export function tarOf(entries: readonly TarEntry[]): Buffer {
+export function tarOf(entries: readonly TarEntry[]): Buffer<ArrayBuffer> {
   return Buffer.concat([...entries.flatMap(entryBlocks), Buffer.alloc(1024)]);
 }
 
