@@ -71,17 +71,10 @@ interface OperatorContext {
   readonly log: Logger;
 }
 
-export async function operator({ options, credentials, log }: OperatorContext): Promise<Manager> {
+export async function operator(context: OperatorContext): Promise<Manager> {
+  const { options, log } = context;
   const metrics = metricsRegistry();
-  const connection = { ...connectOptions(options), onResponse: requestTelemetry({ log, metrics }) };
-  const reading = connect(credentials, connection);
-  if (options.upgradeCrds) await upgradeCrds({ client: reading, log });
-  const suspension = suspensionSwitch({ log, metrics });
-  const workspaceClasses = await classReflectors(reading, watchErrors(log), log);
-  const elector = createElector(options, { credentials, connection, log, metrics, suspension, workspaceClasses });
-  const client = connectFenced({ credentials, leadership: elector, options: connection });
-  const events = eventRecorder({ client, component: eventSource, instance: options.podName, log, metrics });
-
+  const { reading, client, elector, events, suspension, workspaceClasses } = await openApi(context, metrics);
   const reflectors = sharedReflectors(reading, options, log);
   exposeStuckPods(metrics, { updates: reflectors.updates.store, workspaces: reflectors.workspaces.store });
   const ca = await loadCa(operatorCa({ client: reading, namespace: options.namespace, log }));
@@ -149,6 +142,19 @@ export async function operator({ options, credentials, log }: OperatorContext): 
     log,
     metrics,
   });
+}
+
+/** What reads from the API server, and what may write to it while this process leads. */
+async function openApi({ options, credentials, log }: OperatorContext, metrics: Registry) {
+  const connection = { ...connectOptions(options), onResponse: requestTelemetry({ log, metrics }) };
+  const reading = connect(credentials, connection);
+  if (options.upgradeCrds) await upgradeCrds({ client: reading, log });
+  const suspension = suspensionSwitch({ log, metrics });
+  const workspaceClasses = await classReflectors(reading, watchErrors(log), log);
+  const elector = createElector(options, { credentials, connection, log, metrics, suspension, workspaceClasses });
+  const client = connectFenced({ credentials, leadership: elector, options: connection });
+  const events = eventRecorder({ client, component: eventSource, instance: options.podName, log, metrics });
+  return { reading, client, elector, events, suspension, workspaceClasses };
 }
 
 async function loadCa(ca: ReturnType<typeof operatorCa>): Promise<typeof ca> {
