@@ -49,6 +49,7 @@ test(`${rounds} random views`, () => {
   const steps: Step["kind"][] = [
     "addFinalizer",
     "cancelRun",
+    "claimSlot",
     "confirmPodDeleted",
     "confirmReady",
     "confirmStackUnknown",
@@ -87,7 +88,7 @@ function checkStep({ update, pod }: UpdateView, step: Step): void {
   if (step.kind === "addFinalizer") expect(recorded).toBeUndefined();
 }
 
-function checkWritten({ update, pod }: UpdateView, status: NonNullable<UpdateView["update"]["status"]>): void {
+function checkWritten({ update, pod, slot }: UpdateView, status: NonNullable<UpdateView["update"]["status"]>): void {
   const recorded = update.status?.podUid;
   // The pod is recorded once, and only while an operation may still start.
   if (recorded !== undefined) expect(status.podUid).toBe(recorded);
@@ -95,6 +96,7 @@ function checkWritten({ update, pod }: UpdateView, status: NonNullable<UpdateVie
     expect(status.podUid).toBe(pod?.agent.uid ?? "none");
     expect(update.metadata.deletionTimestamp).toBeUndefined();
     expect(update.metadata.finalizers?.length).toBeGreaterThan(0);
+    expect(slot.kind).toBe("held");
   }
   checkStatus({ ...update, status }, update);
   expect(JSON.stringify(status)).not.toContain("canary");
@@ -126,6 +128,7 @@ function randomView(random: Random): UpdateView {
     ]),
     perhaps(0.5, podIs(pick(pods), { ip: pick(["10.0.0.1", "10.0.0.2", ""]), isDeleting: random() < 0.2 })),
     perhaps(0.2, podOverdue(random() * 1_800_000)),
+    perhaps(0.2, (view) => ({ ...view, slot: { kind: "none" } })),
     perhaps(0.2, sibling("web-0", { hasStarted: true })),
     perhaps(0.5, withFinalizer),
     perhaps(0.5, startedIn(pick(pods))),
