@@ -205,10 +205,11 @@ export class Feed<T extends KubeObject> {
       const found = await this.#findDifferences(signal);
       this.counts.comparisons++;
       this.#lastResponseAt = clock.monotonic();
-      this.#comparedAt = clock.monotonic();
       this.#restMs = (clock.monotonic() - startedAt) / timing.comparingShare;
       if (isDifferent(found)) await sleep(clock, timing.settleMs, signal);
+      // If the watch has ended meanwhile, the comparison is repeated with the next one.
       signal.throwIfAborted();
+      this.#comparedAt = clock.monotonic();
       // Unless the watch is ahead of it.
       if (!isDifferent(found) && reported.size === 0) this.#resourceVersion = found.version;
       return withoutReported(found, reported);
