@@ -44,7 +44,7 @@ test("a pack that is cut off or damaged is rejected, or its objects have other I
         const objects = readPack(bad, "sha1");
         for (const id of trees) {
           const object = objects.get(id);
-          if (object) expect(object).toEqual(whole.get(id)!);
+          if (object) expect(object.content.equals(whole.get(id)?.content ?? Buffer.alloc(0))).toBe(true);
         }
       } catch (error) {
         expect(error).toBeInstanceOf(Error);

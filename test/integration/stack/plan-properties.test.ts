@@ -279,6 +279,7 @@ class World {
       case "removeOrphanFinalizers":
       case "recordResult":
       case "recordDrift":
+      case "recordSkippedCommit":
       case "recordPlan":
       case "writeOutputs":
       case "checkInputs":

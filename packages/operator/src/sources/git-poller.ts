@@ -9,7 +9,7 @@ import { contentHash } from "../shared/digest.ts";
 import { Endpoints } from "./endpoints.ts";
 import type { NeedsGit } from "./git-http.ts";
 import type { RefLister, Transport } from "./git-lister.ts";
-import { unreachable, unresponsive, type GitRefs, type GitRemote } from "./git-remote.ts";
+import { hostOf, unreachable, unresponsive, type GitRefs, type GitRemote } from "./git-remote.ts";
 import { pollMetrics, type PollGauges, type PollMetrics } from "./poll-metrics.ts";
 import { PollQueue, type Poll, type PollLimits, type StartedPoll } from "./poll-queue.ts";
 import type { SourceProblem } from "./source-view.ts";
@@ -357,11 +357,6 @@ function endpointOf({ followers, server }: Group): string {
 }
 
 const namespaceOf = (key: Key): string => parseKey(key).namespace ?? "";
-
-/** With its port; the whole URL if it has none that can be recognized. */
-function hostOf(url: string): string {
-  return URL.parse(url)?.host || (/^(?:[^@/]+@)?([^:/]+):/.exec(url)?.[1] ?? url);
-}
 
 /** The start of the poll that led to a result; infinity if there is none. */
 function startOf(result: GitPollResult, { listed, failed }: Group): number {

@@ -39,6 +39,7 @@ import { followSource, type SourcePollers } from "../sources/follow.ts";
 import { gitPoller } from "../sources/git-poller.ts";
 import { gitLister, inProcess } from "../sources/git-lister.ts";
 import type { GitSettings, ListRefs } from "../sources/git-remote.ts";
+import { pathComparisons } from "../sources/path-comparisons.ts";
 import { approvalPolicyOf, planKeyOf } from "../shared/approvals.ts";
 import { stackEventsFor } from "./events.ts";
 import { approvalNews } from "./history/approval.ts";
@@ -98,6 +99,7 @@ export function stackController(options: StackControllerOptions): Controller {
   const wake = (key: Key): void => self.enqueue(key);
   const lister = options.listRefs ? inProcess(options.listRefs) : gitLister(options.git, clock);
   const git = gitPoller({ lister, wake, clock, log, metrics });
+  const comparisons = pathComparisons({ comparer: lister, wake, clock, log });
   const flux = fluxSources({ client, wake, clock, log, ...(namespaces && { namespaces }) });
   const references = options.references ?? referencePoller({ client, clock, log });
   const { suspension = neverSuspended } = options;
@@ -107,6 +109,7 @@ export function stackController(options: StackControllerOptions): Controller {
     slots: options.slots ?? unlimitedSlots,
     git,
     flux,
+    comparisons,
     stacks: reflectors.stacks.store,
     workspaces: reflectors.workspaces.store,
     updates: reflectors.updates.store,
@@ -124,7 +127,7 @@ export function stackController(options: StackControllerOptions): Controller {
     reconcile: stackReconciler(world, {
       events,
       references,
-      sources: { git, flux },
+      sources: { git, flux, comparisons },
       approvalPolicy: options.approvalPolicy,
       wake,
       metrics: stackMetrics(metrics, world),
@@ -137,6 +140,7 @@ export function stackController(options: StackControllerOptions): Controller {
         unfollow();
         git.stop();
         flux.stop();
+        comparisons.stop();
         if (!options.references) references.stop();
         options.approvalPolicy.stop();
       };
