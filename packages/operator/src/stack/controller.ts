@@ -32,6 +32,7 @@ import type { PolicyProbe } from "../approvals/policy-probe.ts";
 import { referencePoller, type ReferencePoller } from "../inputs/reference-poller.ts";
 import { stacks } from "../kinds.ts";
 import { unlimitedSlots, type Slots } from "../shared/channels/slots.ts";
+import type { Pushes } from "../shared/channels/pushes.ts";
 import { neverSuspended, type Suspension } from "../shared/channels/suspension.ts";
 import { classReader, classWatches, type ClassReflectors } from "../shared/workspace-classes.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
@@ -77,6 +78,8 @@ export interface StackControllerOptions {
   readonly git: GitSettings;
   /** For tests: instead of requests to a Git server. */
   readonly listRefs?: ListRefs;
+  /** What webhooks report; nothing if absent. */
+  readonly pushes?: Pushes;
   /** Never suspended if absent. */
   readonly suspension?: Suspension;
   /** Unlimited if absent. */
@@ -136,8 +139,10 @@ export function stackController(options: StackControllerOptions): Controller {
       const unfollow = suspension.follow(() => {
         for (const stack of world.stacks.list()) wake(keyOf(stack));
       });
+      const unfollowPushes = options.pushes?.follow((push) => git.pushed(push));
       return () => {
         unfollow();
+        unfollowPushes?.();
         git.stop();
         flux.stop();
         comparisons.stop();
