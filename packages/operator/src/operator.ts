@@ -40,9 +40,10 @@ import { Agreements } from "./agents/agreements.ts";
 import { preparations } from "./agents/preparations.ts";
 import { runs } from "./agents/runs.ts";
 import { upgradeCrds } from "./crds/upgrade.ts";
-import { approvals, programs, stacks, updateRecords, updates, workspaces } from "./kinds.ts";
+import { approvals, programs, receivers, stacks, updateRecords, updates, workspaces } from "./kinds.ts";
 import type { Options } from "./options.ts";
 import { programController } from "./program/controller.ts";
+import { receiverController } from "./receiver/controller.ts";
 import { recordsController } from "./records/controller.ts";
 import { trimRecord } from "./records/stored-record.ts";
 import { referencePoller } from "./inputs/reference-poller.ts";
@@ -58,6 +59,8 @@ import { suspensionSwitch, type SuspensionSwitch } from "./shared/channels/suspe
 import { restsUntil, updateIndexers, workspaceIndex } from "./shared/updates.ts";
 import { workspaceOfPod } from "./shared/pods/workspace-pod.ts";
 import { classReader, namespaceLimit, type ClassReflectors } from "./shared/workspace-classes.ts";
+import { receiverIndexers } from "./webhooks/paths.ts";
+import { createWebhooks, type Webhooks } from "./webhooks/webhooks.ts";
 import { podIndexers, statefulSetIndexers, workspaceController } from "./workspace/index.ts";
 
 const component = "pulumi-kubernetes-operator";
@@ -79,7 +82,8 @@ export async function operator({ options, credentials, log }: OperatorContext): 
   const suspension = suspensionSwitch({ log, metrics });
   const workspaceClasses = await classReflectors(reading, watchErrors(log), log);
   const annotations = { [classesAnnotation]: workspaceClasses ? "on" : "off" };
-  const elector = createElector(options, { credentials, connection, log, metrics, suspension, annotations });
+  const webhooks = await createWebhooks(options, log);
+  const elector = createElector(options, { credentials, connection, log, metrics, suspension, annotations, webhooks });
   const client = connectFenced({ credentials, leadership: elector, options: connection });
   const events = eventRecorder({ client, component: eventSource, instance: options.podName, log, metrics });
 
@@ -125,9 +129,17 @@ export async function operator({ options, credentials, log }: OperatorContext): 
     reflectors,
     references,
     suspension,
+    pushes: webhooks.pushes,
     ...stackSettings(options, githubApps),
   });
   const programControl = programController({ ...shared, reflector: reflectors.programs });
+  const receiverControl = receiverController({
+    ...shared,
+    reflector: reflectors.receivers,
+    references,
+    active: webhooks.active,
+    isServed: options.webhooks !== undefined,
+  });
   const recordsControl = recordsController({ ...shared, ...reflectors, maxTotalBytes: options.maxRecordsBytes });
   // Workspaces without a pod get a certificate when they wake.
   const stopFollowingCa = ca.follow(() => {
@@ -136,7 +148,8 @@ export async function operator({ options, credentials, log }: OperatorContext): 
 
   return manager({
     reflectors: { ...reflectors, ...workspaceClasses },
-    controllers: [stackControl, workspaceControl, updateControl, programControl, recordsControl],
+    controllers: [stackControl, workspaceControl, updateControl, programControl, recordsControl, receiverControl],
+    services: webhooks.serve({ store: reflectors.receivers.store, metrics, isLeading: () => elector.isCertain() }),
     elector,
     probes: options.probes,
     metricsEndpoint: { ...options.metrics, ...(options.metricsSecure && (await metricsProtection(reading))) },
@@ -215,6 +228,7 @@ function sharedReflectors(reading: Client, options: Options, log: Logger) {
       watched({ indexers: { ...updateIndexers, ...ownedUpdateIndexers }, archive: restsUntil }),
     ),
     approvals: reflector(reading, approvals, watched({ indexers: approvalIndexers })),
+    receivers: reflector(reading, receivers, watched({ indexers: receiverIndexers })),
     // Never their content, which would take more memory than everything else.
     records: reflector(reading, metadataOf(updateRecords), watched({ trim: trimRecord, timing: unhurried })),
     statefulSets: reflector(reading, builtin.statefulSets, watched({ ...ofWorkspaces, indexers: statefulSetIndexers })),
@@ -227,18 +241,22 @@ interface ElectorParts extends Pick<OperatorContext, "credentials" | "log"> {
   readonly metrics: Registry;
   readonly suspension: SuspensionSwitch;
   readonly annotations: Readonly<Record<string, string>>;
+  readonly webhooks: Webhooks;
 }
 
 function createElector(options: Options, parts: ElectorParts): Elector {
-  const { credentials, connection, log, metrics, suspension, annotations } = parts;
+  const { credentials, connection, log, metrics, suspension, annotations, webhooks } = parts;
   if (!options.leaderElection) return soleLeader();
   return leaseElector({
     client: connect(credentials, connection),
     lease: { namespace: options.namespace, name: leaseName },
     identity: uniqueIdentity(options.podName),
     alarm: kernelAlarm(),
-    annotations,
-    onAnnotations: (present) => suspension.read(present),
+    annotations: () => ({ ...annotations, ...webhooks.ownAnnotations() }),
+    onAnnotations(present) {
+      suspension.read(present);
+      webhooks.readLeader(present);
+    },
     log,
     metrics,
     ...options.leaderElection,
