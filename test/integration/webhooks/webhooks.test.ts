@@ -199,7 +199,9 @@ test(
     expect(results["accepted"]).toBeUndefined();
     const all = Object.values(results).reduce((sum, count) => sum + count, 0);
     expect(all).toBe(total + slow.length);
-    console.log(`    ${JSON.stringify(results)}, connections that broke: ${failed}, ${Math.round(grown / 2 ** 20)} MiB`);
+    console.log(
+      `    ${JSON.stringify(results)}, connections that broke: ${failed}, ${Math.round(grown / 2 ** 20)} MiB`,
+    );
     expect(await scene.client.list(updates, { namespace: scene.namespace })).toMatchObject({ items: [{}] });
     expect(scene.runs).toEqual([`up@${first}`]);
 

@@ -58,7 +58,7 @@ export type ReceiverDelivery = Static<typeof Delivery>;
 const Rejection = Type.Object(
   {
     time: time("The time of the request."),
-    reason: text("Why it was rejected, as in the metric pulumi_operator_webhook_requests_total."),
+    reason: text("Why it was rejected, as in the metric webhook_requests_total."),
   },
   { description: "The last request to the Receiver's path that was rejected. Recorded at most once a minute." },
 );

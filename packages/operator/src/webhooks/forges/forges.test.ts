@@ -47,7 +47,7 @@ describe.each(Object.entries(authorizations))("a hook of type %s", (type, author
   test("is rejected with an empty or cut proof", () => {
     for (const [name, value] of Object.entries(authorize(body, secret))) {
       expect(verify({ [name]: "" })).toBe(false);
-      expect(verify({ [name]: value.slice(0, -1) })).toBe(false);
+      expect(verify({ [name]: value.slice(0, -4) })).toBe(false);
     }
   });
   if (type !== "GitLab" && type !== "AzureDevOps") {
