@@ -133,18 +133,10 @@ export async function operator({ options, credentials, log }: OperatorContext): 
     ...stackSettings(options, githubApps),
   });
   const programControl = programController({ ...shared, reflector: reflectors.programs });
-  const receiverControl = receiverController({
-    ...shared,
-    reflector: reflectors.receivers,
-    references,
-    active: webhooks.active,
-    isServed: options.webhooks !== undefined,
-  });
+  const receiverControl = receiverController({ ...shared, ...webhooks, reflector: reflectors.receivers, references });
   const recordsControl = recordsController({ ...shared, ...reflectors, maxTotalBytes: options.maxRecordsBytes });
   // Workspaces without a pod get a certificate when they wake.
-  const stopFollowingCa = ca.follow(() => {
-    for (const key of workspacesWithPods(reflectors)) workspaceControl.enqueue(key);
-  });
+  const stopFollowingCa = ca.follow(() => enqueueAll(workspaceControl, workspacesWithPods(reflectors)));
 
   return manager({
     reflectors: { ...reflectors, ...workspaceClasses },
@@ -200,6 +192,10 @@ const stackSettings = (options: Options, githubApps: ReturnType<typeof githubApp
   minResyncSeconds: options.minResyncMs / 1000,
   ...watchedNamespaces(options),
 });
+
+function enqueueAll(controller: Controller, keys: readonly Key[]): void {
+  for (const key of keys) controller.enqueue(key);
+}
 
 const workspacesWithPods = ({ pods }: ReturnType<typeof sharedReflectors>): Key[] =>
   pods.store.list().flatMap((pod) => workspaceOfPod(pod) ?? []);

@@ -18,7 +18,7 @@ import { selfSignedCertificate } from "@pko/rpc/pki";
 import { waitFor } from "@pko/testkit";
 
 import { Operator } from "../harness/operator.ts";
-import { stackWiring, StackScene } from "../stack/scene.ts";
+import { stackWiring, type StackScene } from "../stack/scene.ts";
 
 export const secret = "a secret that nobody can guess";
 

@@ -33,7 +33,8 @@ const cases: readonly (readonly [string, Partial<ReceiverView>, string, string])
   ["needs the key", { secret: { kind: "keyMissing" } }, "SecretMissing", "Secret hooks has no key token"],
   ["needs a long secret", { secret: { kind: "read", text: "0123456789abcde" } }, "SecretTooShort", "fewer than 16"],
 ];
-test.each(cases)("a Receiver %s", (_, changes, reason, message) => {
+test.each(cases)("a Receiver %s", (...row) => {
+  const [, changes, reason, message] = row;
   const { conditions = [] } = statusOf(viewOf(changes));
   const last = conditions.at(-1);
   expect(last?.reason).toBe(reason);

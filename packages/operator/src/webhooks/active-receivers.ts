@@ -48,7 +48,7 @@ export class ActiveReceivers {
 
   /** This replica no longer leads. */
   clear(): void {
-    for (const key of [...this.#entries.keys()]) this.forget(key);
+    for (const key of this.#entries.keys()) this.forget(key);
   }
 
   secretOf(key: Key): string | undefined {

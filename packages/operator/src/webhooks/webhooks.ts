@@ -16,6 +16,8 @@ import { webhookServer, type WebhookServer } from "./server.ts";
 export interface Webhooks {
   readonly pushes: Pushes;
   readonly active: ActiveReceivers;
+  /** Whether they are enabled. */
+  readonly isServed: boolean;
   /** From the annotations of the Lease. */
   readLeader(annotations: Readonly<Record<string, string>>): void;
   /** Of the Lease, while this replica leads. */
@@ -42,6 +44,7 @@ export async function createWebhooks(
   return {
     pushes: reported,
     active,
+    isServed: settings !== undefined,
     readLeader: (annotations) => (leader = leaderAddressIn(annotations)),
     ownAnnotations: () =>
       server

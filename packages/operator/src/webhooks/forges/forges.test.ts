@@ -231,7 +231,8 @@ const contents: readonly (readonly [string, ReceiverType, Record<string, string>
   ["a push to any ref", "Generic", {}, { repository: "https://git.example/web" }, push(["https://git.example/web"])],
   ["nothing", "Generic", {}, {}, { kind: "malformed" }],
 ];
-test.each(contents)("%s of %s is understood", (_, type, headers, body, expected) => {
+test.each(contents)("%s of %s is understood", (...row) => {
+  const [, type, headers, body, expected] = row;
   expect(forges[type].parse(hookOf(JSON.stringify(body), headers))).toEqual(expected);
 });
 

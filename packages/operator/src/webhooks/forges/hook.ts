@@ -63,9 +63,9 @@ export function pushTo(repositories: readonly unknown[], refs: readonly unknown[
 const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
 
 /** Undefined if the body is not JSON. Some forges can send it as a field of a form. */
-export function jsonOf({ header, body }: Hook): Json | undefined {
-  const text = body.toString("utf8");
-  const isForm = header("content-type")?.startsWith("application/x-www-form-urlencoded") ?? false;
+export function jsonOf(hook: Hook): Json | undefined {
+  const text = hook.body.toString("utf8");
+  const isForm = hook.header("content-type")?.startsWith("application/x-www-form-urlencoded") ?? false;
   try {
     return new Json(JSON.parse(isForm ? (new URLSearchParams(text).get("payload") ?? "") : text));
   } catch {
