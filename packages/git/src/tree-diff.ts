@@ -1,6 +1,6 @@
 /**
  * Which files differ between two commits, without their history or content: the trees that differ are fetched level by level, and
- * all of a level with one request (docs/adr/0026-path-filters.md has the measurements).
+ * all of a level with one request (docs/adr/0028-path-filters.md has the measurements).
  */
 import { readPack, type ObjectFormat, type PackObject, type PackObjects } from "./pack.ts";
 import { delimiterPacket, flushPacket, linePacket, parseRawPackets } from "./pkt-line.ts";

@@ -23,6 +23,7 @@ import {
   type Controller,
   type Credentials,
   type Elector,
+  type EventRecorder,
   type Logger,
   type Manager,
   type Protection,
@@ -46,7 +47,7 @@ import { programController } from "./program/controller.ts";
 import { receiverController } from "./receiver/controller.ts";
 import { recordsController } from "./records/controller.ts";
 import { trimRecord } from "./records/stored-record.ts";
-import { referencePoller } from "./inputs/reference-poller.ts";
+import { referencePoller, type ReferencePoller } from "./inputs/reference-poller.ts";
 import { githubAppTokens } from "./sources/github-app.ts";
 import { stackController } from "./stack/controller.ts";
 import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
@@ -145,16 +146,26 @@ export async function operator({ options, credentials, log }: OperatorContext): 
     elector,
     probes: options.probes,
     metricsEndpoint: { ...options.metrics, ...(options.metricsSecure && (await metricsProtection(reading))) },
-    // The agents continue their work, and the next leader attaches to it.
-    flush: async () => {
-      // The controllers have stopped, so none of their passes can follow anything from here on.
-      references.stop();
-      stopFollowingCa();
-      await Promise.all([events.flush(), preparing.stop(), running.stop()]);
-    },
+    flush: () => endTerm({ references, stopFollowingCa, events, preparing, running }),
     log,
     metrics,
   });
+}
+
+interface TermParts {
+  readonly references: Pick<ReferencePoller, "stop">;
+  readonly stopFollowingCa: () => void;
+  readonly events: Pick<EventRecorder, "flush">;
+  readonly preparing: { stop(): Promise<unknown> };
+  readonly running: { stop(): Promise<unknown> };
+}
+
+/** The agents continue their work, and the next leader attaches to it. */
+async function endTerm({ references, stopFollowingCa, events, preparing, running }: TermParts): Promise<void> {
+  // The controllers have stopped, so none of their passes can follow anything from here on.
+  references.stop();
+  stopFollowingCa();
+  await Promise.all([events.flush(), preparing.stop(), running.stop()]);
 }
 
 async function loadCa(ca: ReturnType<typeof operatorCa>): Promise<typeof ca> {
