@@ -68,6 +68,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if kindIs "string" . }}{{ . }}{{ else if not (kindIs "invalid" .) }}{{ int64 . }}{{ end }}
 {{- end }}
 
+{{- define "webhook.fullname" -}}
+{{ include "operator.fullname" . | trunc 54 | trimSuffix "-" }}-webhook
+{{- end }}
+
 {{/* The console's pods must not have the labels by which network policies and Services select the operator's. */}}
 {{- define "console.fullname" -}}
 {{ include "operator.fullname" . | trunc 55 | trimSuffix "-" }}-console

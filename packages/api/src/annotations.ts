@@ -32,6 +32,9 @@ export function isOperatorSuspended(leaseAnnotations: Readonly<Record<string, st
 /** On the operator's Lease, written by the leader: "off" if it may not read WorkspaceClasses, otherwise "on". */
 export const classesAnnotation = "pulumi.com/workspace-classes";
 
+/** On the operator's Lease: where the other replicas forward webhooks to, and the certificate that they must find there. */
+export const webhookLeaderAnnotation = "pulumi.com/webhook-leader";
+
 /** On an Update: the trigger as JSON, so that a crash between its creation and the Stack's status write loses nothing. */
 export const triggerAnnotation = "pulumi.com/trigger";
 /** On an Update: why its Stack created it, for people. */

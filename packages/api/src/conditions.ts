@@ -119,11 +119,25 @@ export const programConditions = {
   Ready: { Observed: "True: Stacks can use the current program." },
 } as const satisfies ConditionTable;
 
+/** Stalled is present only while it is True: a user or an administrator has to act. */
+export const receiverConditions = {
+  Ready: {
+    Receiving: "True: webhooks are accepted.",
+    NotReadyStalled: "False: webhooks are rejected; see Stalled.",
+  },
+  Stalled: {
+    SecretMissing: "The Secret or its key does not exist.",
+    SecretTooShort: "The secret has fewer than 16 characters.",
+    WebhooksDisabled: "The operator serves no webhooks; an administrator enables them.",
+  },
+} as const satisfies ConditionTable;
+
 type ConditionTypeOf<Table> = keyof Table & string;
 type ReasonOf<Table, Type extends keyof Table> = keyof Table[Type] & string;
 
 type StackConditionType = ConditionTypeOf<typeof stackConditions>;
 export type StackReason<Type extends StackConditionType> = ReasonOf<typeof stackConditions, Type>;
+export type ReceiverStall = ReasonOf<typeof receiverConditions, "Stalled">;
 export type WorkspaceReason = keyof typeof workspaceReasons;
 export type UpdateConditionType = ConditionTypeOf<typeof updateConditions>;
 export type UpdateReason = keyof typeof updateReasons;

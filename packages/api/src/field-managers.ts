@@ -9,5 +9,6 @@ export const fieldManagers = {
   prerequisiteRequest: `${operator}/prerequisite-request`,
   workspaceStatus: `${operator}/workspace-status`,
   updateStatus: `${operator}/update-status`,
+  receiverStatus: `${operator}/receiver-status`,
   programStatus: `${operator}/program-status`,
 } as const;

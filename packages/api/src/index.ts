@@ -14,6 +14,7 @@ export * from "./normalize/index.ts";
 export * from "./operator.ts";
 export * from "./program/spec.ts";
 export * from "./program/status.ts";
+export * from "./receiver/spec.ts";
 export * from "./shared/condition.ts";
 export * from "./shared/duration.ts";
 export * from "./shared/project-info.ts";

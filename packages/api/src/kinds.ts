@@ -4,6 +4,7 @@ import type { ObjectMeta } from "kubernetes-types/meta/v1";
 import type { ApprovalSpec, ApprovalStatus } from "./approval/spec.ts";
 import type { ProgramSpec } from "./program/spec.ts";
 import type { ProgramStatus } from "./program/status.ts";
+import type { ReceiverSpec, ReceiverStatus } from "./receiver/spec.ts";
 import type { StackSpec } from "./stack/spec.ts";
 import type { StackStatus } from "./stack/status.ts";
 import type { UpdateRecordContent } from "./update-record/record.ts";
@@ -65,6 +66,13 @@ export const workspaceClassKind = {
   namespaced: false,
 } as const;
 
+export const receiverKind = {
+  apiVersion: `${autoGroup}/v1alpha1`,
+  kind: "Receiver",
+  plural: "receivers",
+  namespaced: true,
+} as const;
+
 interface KindObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -102,4 +110,9 @@ export interface UpdateRecord extends KindObject {
 
 export interface WorkspaceClass extends KindObject {
   readonly spec?: WorkspaceClassSpec;
+}
+
+export interface Receiver extends KindObject {
+  readonly spec: ReceiverSpec;
+  readonly status?: ReceiverStatus;
 }

@@ -9,4 +9,6 @@ export * from "./ls-refs.ts";
 export * from "./moved.ts";
 export * from "./proxy.ts";
 export * from "./remote.ts";
+export * from "./tree-diff.ts";
 export * from "./trust.ts";
+export { errorCode, type LsRefsOptions, type UploadPack } from "./upload-pack.ts";

@@ -34,6 +34,8 @@ const capabilities: readonly (readonly [string, readonly Packet[], object | unde
     { objectFormat: "sha1" },
   ],
   ["version 2 without an object format", listOf("version 2", "ls-refs"), {}],
+  ["partial fetches", listOf("version 2", "ls-refs", "fetch=shallow wait-for-done filter"), { canFilter: true }],
+  ["fetches that are not partial", listOf("version 2", "ls-refs", "fetch=shallow"), {}],
   [
     "version 2 after the name of the service",
     packetsOf(`${linePacket("# service=git-upload-pack")}0000${linePacket("version 2")}${linePacket("ls-refs")}0000`),

@@ -1,27 +1,17 @@
 /**
  * Reads refs over HTTP with version 2 of Git's protocol: one request finds out what the server supports, and every later look
- * at the repository is one request. What is not understood is left to git, which also explains it: only a complete response
- * shows that a ref does not exist.
+ * at the repository is one request. Only a complete response shows that a ref does not exist.
  */
-import { request, type HttpOptions, type HttpResponse } from "./http.ts";
 import { delimiterPacket, flushPacket, linePacket, parsePackets, type Packet } from "./pkt-line.ts";
-
-/** What a server that supports `ls-refs` has announced. */
-export interface UploadPack {
-  /** Of the object IDs, such as `sha256`; absent if the server names none. */
-  readonly objectFormat?: string;
-}
-
-type Failure =
-  /** The status is not 200. */
-  | { readonly kind: "status"; readonly status: number; readonly retryAfterSeconds?: number }
-  /** The URL is not allowed. */
-  | { readonly kind: "refused"; readonly message: string }
-  | { readonly kind: "unreachable"; readonly message: string; readonly error?: unknown }
-  /** The server returned a page for people, such as one to sign in. */
-  | { readonly kind: "page" }
-  /** The server does not support version 2, or its response is not understood. */
-  | { readonly kind: "unsupported" };
+import {
+  requestAdvertisement,
+  requestCommand,
+  service,
+  unsupported,
+  type Failure,
+  type LsRefsOptions,
+  type UploadPack,
+} from "./upload-pack.ts";
 
 export type Discovered = { readonly kind: "discovered"; readonly uploadPack: UploadPack } | Failure;
 
@@ -29,25 +19,16 @@ export type ListedRefs =
   /** By name. An annotated tag has the commit that it points to. */
   { readonly kind: "listed"; readonly commits: ReadonlyMap<string, string> } | Failure;
 
-export type LsRefsOptions = Omit<HttpOptions, "method" | "redirects" | "body" | "headers">;
-
-const service = "git-upload-pack";
-const unsupported = { kind: "unsupported" } as const;
-/** A list of a hundred thousand refs fits. */
-const maxBytes = 16 * 1024 * 1024;
 /** With more names, all refs are listed. */
 const maxPrefixes = 200;
 const maxNameLength = 4096;
-const version2 = { "git-protocol": "version=2", "user-agent": "git/pulumi-operator" };
 
 /** `repository` must not contain credentials. */
 export async function discoverUploadPack(repository: URL, options: LsRefsOptions): Promise<Discovered> {
-  const packets = await requestPackets(`${baseOf(repository)}/info/refs?service=${service}`, {
-    ...options,
-    headers: { ...version2, accept: `application/x-${service}-advertisement` },
-  });
-  if (packets.kind !== "packets") return packets;
-  const uploadPack = parseCapabilities(packets.packets);
+  const received = await requestAdvertisement(repository, options);
+  if (received.kind !== "received") return received;
+  const packets = parsePackets(received.bytes);
+  const uploadPack = packets && parseCapabilities(packets);
   return uploadPack ? { kind: "discovered", uploadPack } : unsupported;
 }
 
@@ -57,22 +38,12 @@ interface RefsWanted {
 }
 
 export async function listRefs(repository: URL, wanted: RefsWanted, options: LsRefsOptions): Promise<ListedRefs> {
-  const packets = await requestPackets(`${baseOf(repository)}/${service}`, {
-    ...options,
-    method: "POST",
-    headers: {
-      ...version2,
-      accept: `application/x-${service}-result`,
-      "content-type": `application/x-${service}-request`,
-    },
-    body: lsRefsCommand(wanted),
-  });
-  if (packets.kind !== "packets") return packets;
-  const commits = parseRefPackets(packets.packets, new Set(wanted.names));
+  const received = await requestCommand(repository, lsRefsCommand(wanted), options);
+  if (received.kind !== "received") return received;
+  const packets = parsePackets(received.bytes);
+  const commits = packets && parseRefPackets(packets, new Set(wanted.names));
   return commits ? { kind: "listed", commits } : unsupported;
 }
-
-const baseOf = (repository: URL): string => repository.href.replace(/\/$/, "");
 
 export function lsRefsCommand({ names, uploadPack: { objectFormat } }: RefsWanted): string {
   const prefixes = names.length > maxPrefixes ? [] : names.filter(canExist);
@@ -96,7 +67,9 @@ export function parseCapabilities(packets: readonly Packet[]): UploadPack | unde
   const capabilities = new Map(lines.slice(1).map((line) => splitOnce(line, "=")));
   if (!capabilities.has("ls-refs")) return undefined;
   const objectFormat = capabilities.get("object-format");
-  return objectFormat ? { objectFormat } : {};
+  const features = new Set(capabilities.get("fetch")?.split(" "));
+  const canFilter = features.has("filter") && features.has("shallow");
+  return { ...(objectFormat && { objectFormat }), ...(canFilter && { canFilter }) };
 }
 
 /** Some servers introduce the list with the name of the service, as in older versions. */
@@ -136,59 +109,4 @@ export function parseRefPackets(
     if (names.has(name)) commits.set(name, commit);
   }
   return lines && commits;
-}
-
-type Packets = { readonly kind: "packets"; readonly packets: readonly Packet[] } | Failure;
-
-async function requestPackets(url: string, options: HttpOptions): Promise<Packets> {
-  const result = await requestTwice(new URL(url), { ...options, redirects: "return" });
-  if (result.kind !== "answered") return result;
-  const { response } = result;
-  try {
-    const bytes = await readAll(response);
-    if (response.status < 300 && mediaType(response) === "text/html") return { kind: "page" };
-    if (response.status !== 200) return { kind: "status", status: response.status, ...retryAfter(response) };
-    if (mediaType(response) !== options.headers?.["accept"]) return unsupported;
-    const packets = bytes && parsePackets(bytes);
-    return packets ? { kind: "packets", packets } : unsupported;
-  } catch (error) {
-    if (options.signal?.aborted) throw error;
-    // The connection broke while the body was read.
-    return { kind: "unreachable", message: `${new URL(url).host} ended the connection`, error };
-  } finally {
-    response.close();
-  }
-}
-
-const mediaType = (response: HttpResponse): string | undefined =>
-  response.header("content-type")?.split(";")[0]?.trim().toLowerCase();
-
-/** A server may close an idle connection at the moment at which it is used again. */
-async function requestTwice(url: URL, options: HttpOptions): ReturnType<typeof request> {
-  const result = await request(url, options);
-  const isBroken = result.kind === "unreachable" && errorCode(result.error) === "ECONNRESET";
-  return isBroken ? await request(url, options) : result;
-}
-
-export function errorCode(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error ? String(error.code) : undefined;
-}
-
-/** Undefined if there is more. Reads the body of an error, too, so that the connection can be used again. */
-async function readAll(response: HttpResponse): Promise<Uint8Array | undefined> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body) {
-    size += chunk.length;
-    if (size > maxBytes) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
-
-function retryAfter(response: HttpResponse): { readonly retryAfterSeconds?: number } {
-  const text = response.header("retry-after") ?? "";
-  if (/^\d+$/.test(text)) return { retryAfterSeconds: Number(text) };
-  const [at, now] = [Date.parse(text), Date.parse(response.header("date") ?? "")];
-  return Number.isNaN(at) || Number.isNaN(now) ? {} : { retryAfterSeconds: Math.max(0, (at - now) / 1000) };
 }

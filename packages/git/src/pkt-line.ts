@@ -9,7 +9,7 @@ export type Packet =
   /** The end of a response, `0002`. */
   | { readonly kind: "end" };
 
-const special: Readonly<Record<number, Packet>> = {
+const special: Readonly<Record<number, Exclude<Packet, { kind: "line" }>>> = {
   0: { kind: "flush" },
   1: { kind: "delimiter" },
   2: { kind: "end" },
@@ -30,8 +30,18 @@ export function linePacket(text: string): string {
 
 /** Undefined if the bytes are not a whole number of packets. */
 export function parsePackets(bytes: Uint8Array): readonly Packet[] | undefined {
+  return parseRawPackets(bytes)?.map((packet) =>
+    packet.kind === "line" ? { kind: "line", text: packet.data.toString("utf8").replace(/\n$/, "") } : packet,
+  );
+}
+
+/** A line may contain any bytes. */
+export type RawPacket = { readonly kind: "line"; readonly data: Buffer } | Exclude<Packet, { kind: "line" }>;
+
+/** Undefined if the bytes are not a whole number of packets. */
+export function parseRawPackets(bytes: Uint8Array): readonly RawPacket[] | undefined {
   const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const packets: Packet[] = [];
+  const packets: RawPacket[] = [];
   for (let at = 0; at < data.length;) {
     const digits = data.toString("latin1", at, at + lengthDigits);
     if (!/^[0-9a-fA-F]{4}$/.test(digits)) return undefined;
@@ -44,7 +54,7 @@ export function parsePackets(bytes: Uint8Array): readonly Packet[] | undefined {
   return packets;
 }
 
-function lineIn(data: Buffer, at: number, length: number): Packet | undefined {
+function lineIn(data: Buffer, at: number, length: number): RawPacket | undefined {
   if (length < lengthDigits || length > maxLength || at + length > data.length) return undefined;
-  return { kind: "line", text: data.toString("utf8", at + lengthDigits, at + length).replace(/\n$/, "") };
+  return { kind: "line", data: data.subarray(at + lengthDigits, at + length) };
 }

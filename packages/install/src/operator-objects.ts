@@ -24,6 +24,7 @@ export const operatorNamespace = "pulumi-kubernetes-operator";
 export const metricsPort = 8383;
 export const probesPort = 8081;
 export const consolePort = 8080;
+export const webhookPort = 9443;
 
 const name = "controller-manager";
 const selector = { "control-plane": name };

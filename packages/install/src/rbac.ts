@@ -45,6 +45,8 @@ export const servedRules: readonly Rule[] = [
   // admission policy for them is in force.
   { apiGroups: [autoGroup], resources: ["approvals"], verbs: [...watch, "create"] },
   { apiGroups: [autoGroup], resources: ["approvals/status"], verbs: ["patch"] },
+  { apiGroups: [autoGroup], resources: ["receivers"], verbs: watch },
+  { apiGroups: [autoGroup], resources: ["receivers/status"], verbs: ["patch"] },
   // A record is written once. The operator watches only the metadata of records.
   { apiGroups: [autoGroup], resources: ["updaterecords"], verbs: ["get", ...watch, "create", "delete"] },
   { apiGroups: [autoGroup], resources: ["updates"], verbs: ["get", ...watch, ...apply, "delete"] },

@@ -2,6 +2,7 @@
 import {
   approvalKind,
   programKind,
+  receiverKind,
   stackKind,
   updateKind,
   updateRecordKind,
@@ -9,6 +10,7 @@ import {
   workspaceKind,
   type Approval,
   type Program,
+  type Receiver,
   type Stack,
   type Update,
   type UpdateRecord,
@@ -24,3 +26,4 @@ export const updates = resource<Update>(updateKind);
 export const approvals = resource<Approval>(approvalKind);
 export const updateRecords = resource<UpdateRecord>(updateRecordKind);
 export const workspaceClasses = resource<WorkspaceClass>(workspaceClassKind);
+export const receivers = resource<Receiver>(receiverKind);

@@ -23,6 +23,7 @@ import {
   type Controller,
   type Credentials,
   type Elector,
+  type EventRecorder,
   type Logger,
   type Manager,
   type Protection,
@@ -40,12 +41,13 @@ import { Agreements } from "./agents/agreements.ts";
 import { preparations } from "./agents/preparations.ts";
 import { runs } from "./agents/runs.ts";
 import { upgradeCrds } from "./crds/upgrade.ts";
-import { approvals, programs, stacks, updateRecords, updates, workspaces } from "./kinds.ts";
+import { approvals, programs, receivers, stacks, updateRecords, updates, workspaces } from "./kinds.ts";
 import type { Options } from "./options.ts";
 import { programController } from "./program/controller.ts";
+import { receiverController } from "./receiver/controller.ts";
 import { recordsController } from "./records/controller.ts";
 import { trimRecord } from "./records/stored-record.ts";
-import { referencePoller } from "./inputs/reference-poller.ts";
+import { referencePoller, type ReferencePoller } from "./inputs/reference-poller.ts";
 import { githubAppTokens } from "./sources/github-app.ts";
 import { stackController } from "./stack/controller.ts";
 import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
@@ -58,6 +60,8 @@ import { suspensionSwitch, type SuspensionSwitch } from "./shared/channels/suspe
 import { restsUntil, updateIndexers, workspaceIndex } from "./shared/updates.ts";
 import { workspaceOfPod } from "./shared/pods/workspace-pod.ts";
 import { classReader, namespaceLimit, type ClassReflectors } from "./shared/workspace-classes.ts";
+import { receiverIndexers } from "./webhooks/paths.ts";
+import { createWebhooks, type Webhooks } from "./webhooks/webhooks.ts";
 import { podIndexers, statefulSetIndexers, workspaceController } from "./workspace/index.ts";
 
 const component = "pulumi-kubernetes-operator";
@@ -74,7 +78,9 @@ interface OperatorContext {
 export async function operator(context: OperatorContext): Promise<Manager> {
   const { options, log } = context;
   const metrics = metricsRegistry();
-  const { reading, client, elector, events, suspension, workspaceClasses } = await openApi(context, metrics);
+  const webhooks = await createWebhooks(options, log);
+  const api = await openApi(context, { metrics, webhooks });
+  const { reading, client, elector, events, suspension, workspaceClasses } = api;
   const reflectors = sharedReflectors(reading, options, log);
   exposeStuckPods(metrics, { updates: reflectors.updates.store, workspaces: reflectors.workspaces.store });
   const ca = await loadCa(operatorCa({ client: reading, namespace: options.namespace, log }));
@@ -117,44 +123,61 @@ export async function operator(context: OperatorContext): Promise<Manager> {
     reflectors,
     references,
     suspension,
+    pushes: webhooks.pushes,
     ...stackSettings(options, githubApps),
   });
   const programControl = programController({ ...shared, reflector: reflectors.programs });
+  const receiverControl = receiverController({ ...shared, ...webhooks, reflector: reflectors.receivers, references });
   const recordsControl = recordsController({ ...shared, ...reflectors, maxTotalBytes: options.maxRecordsBytes });
   // Workspaces without a pod get a certificate when they wake.
-  const stopFollowingCa = ca.follow(() => {
-    for (const key of workspacesWithPods(reflectors)) workspaceControl.enqueue(key);
-  });
+  const stopFollowingCa = ca.follow(() => enqueueAll(workspaceControl, workspacesWithPods(reflectors)));
 
   return manager({
     reflectors: { ...reflectors, ...workspaceClasses },
-    controllers: [stackControl, workspaceControl, updateControl, programControl, recordsControl],
+    controllers: [stackControl, workspaceControl, updateControl, programControl, recordsControl, receiverControl],
+    services: webhooks.serve({ store: reflectors.receivers.store, metrics, isLeading: () => elector.isCertain() }),
     elector,
     probes: options.probes,
     metricsEndpoint: { ...options.metrics, ...(options.metricsSecure && (await metricsProtection(reading))) },
-    // The agents continue their work, and the next leader attaches to it.
-    flush: async () => {
-      // The controllers have stopped, so none of their passes can follow anything from here on.
-      references.stop();
-      stopFollowingCa();
-      await Promise.all([events.flush(), preparing.stop(), running.stop()]);
-    },
+    flush: () => endTerm({ references, stopFollowingCa, events, preparing, running }),
     log,
     metrics,
   });
 }
 
+interface ApiParts {
+  readonly metrics: Registry;
+  readonly webhooks: Webhooks;
+}
+
 /** What reads from the API server, and what may write to it while this process leads. */
-async function openApi({ options, credentials, log }: OperatorContext, metrics: Registry) {
+async function openApi({ options, credentials, log }: OperatorContext, { metrics, webhooks }: ApiParts) {
   const connection = { ...connectOptions(options), onResponse: requestTelemetry({ log, metrics }) };
   const reading = connect(credentials, connection);
   if (options.upgradeCrds) await upgradeCrds({ client: reading, log });
   const suspension = suspensionSwitch({ log, metrics });
   const workspaceClasses = await classReflectors(reading, watchErrors(log), log);
-  const elector = createElector(options, { credentials, connection, log, metrics, suspension, workspaceClasses });
+  const parts = { credentials, connection, log, metrics, suspension, workspaceClasses, webhooks };
+  const elector = createElector(options, parts);
   const client = connectFenced({ credentials, leadership: elector, options: connection });
   const events = eventRecorder({ client, component: eventSource, instance: options.podName, log, metrics });
   return { reading, client, elector, events, suspension, workspaceClasses };
+}
+
+interface TermParts {
+  readonly references: Pick<ReferencePoller, "stop">;
+  readonly stopFollowingCa: () => void;
+  readonly events: Pick<EventRecorder, "flush">;
+  readonly preparing: { stop(): Promise<unknown> };
+  readonly running: { stop(): Promise<unknown> };
+}
+
+/** The agents continue their work, and the next leader attaches to it. */
+async function endTerm({ references, stopFollowingCa, events, preparing, running }: TermParts): Promise<void> {
+  // The controllers have stopped, so none of their passes can follow anything from here on.
+  references.stop();
+  stopFollowingCa();
+  await Promise.all([events.flush(), preparing.stop(), running.stop()]);
 }
 
 async function loadCa(ca: ReturnType<typeof operatorCa>): Promise<typeof ca> {
@@ -193,6 +216,10 @@ const stackSettings = (options: Options, githubApps: ReturnType<typeof githubApp
   ...watchedNamespaces(options),
 });
 
+function enqueueAll(controller: Controller, keys: readonly Key[]): void {
+  for (const key of keys) controller.enqueue(key);
+}
+
 const workspacesWithPods = ({ pods }: ReturnType<typeof sharedReflectors>): Key[] =>
   pods.store.list().flatMap((pod) => workspaceOfPod(pod) ?? []);
 
@@ -220,6 +247,7 @@ function sharedReflectors(reading: Client, options: Options, log: Logger) {
       watched({ indexers: { ...updateIndexers, ...ownedUpdateIndexers }, archive: restsUntil }),
     ),
     approvals: reflector(reading, approvals, watched({ indexers: approvalIndexers })),
+    receivers: reflector(reading, receivers, watched({ indexers: receiverIndexers })),
     // Never their content, which would take more memory than everything else.
     records: reflector(reading, metadataOf(updateRecords), watched({ trim: trimRecord, timing: unhurried })),
     statefulSets: reflector(reading, builtin.statefulSets, watched({ ...ofWorkspaces, indexers: statefulSetIndexers })),
@@ -232,18 +260,22 @@ interface ElectorParts extends Pick<OperatorContext, "credentials" | "log"> {
   readonly metrics: Registry;
   readonly suspension: SuspensionSwitch;
   readonly workspaceClasses: ClassReflectors | undefined;
+  readonly webhooks: Webhooks;
 }
 
 function createElector(options: Options, parts: ElectorParts): Elector {
-  const { credentials, connection, log, metrics, suspension, workspaceClasses } = parts;
+  const { credentials, connection, log, metrics, suspension, workspaceClasses, webhooks } = parts;
   if (!options.leaderElection) return soleLeader();
   return leaseElector({
     client: connect(credentials, connection),
     lease: { namespace: options.namespace, name: leaseName },
     identity: uniqueIdentity(options.podName),
     alarm: kernelAlarm(),
-    annotations: { [classesAnnotation]: workspaceClasses ? "on" : "off" },
-    onAnnotations: (present) => suspension.read(present),
+    annotations: () => ({ [classesAnnotation]: workspaceClasses ? "on" : "off", ...webhooks.ownAnnotations() }),
+    onAnnotations(present) {
+      suspension.read(present);
+      webhooks.readLeader(present);
+    },
     log,
     metrics,
     ...options.leaderElection,

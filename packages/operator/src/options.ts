@@ -37,6 +37,14 @@ export interface Options {
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly probes: Listen;
   readonly metrics: Listen;
+  /** Where webhooks are received; nowhere if absent. */
+  readonly webhooks?: {
+    readonly listen: Listen;
+    /** With the files tls.crt and tls.key; a certificate that only encrypts is created if absent. */
+    readonly certificateDirectory?: string;
+    /** Where other replicas reach this one; by default its first address. */
+    readonly podIp?: string;
+  };
   /** Metrics over HTTPS, for callers whose token may `get` the path `/metrics`. */
   readonly metricsSecure: boolean;
   /** How long a request to the API server may take, with all its attempts. */
@@ -80,6 +88,9 @@ const flags = {
   "log-format": { type: "string", default: "json" },
   "probe-address": { type: "string", default: "0.0.0.0:8081" },
   "metrics-address": { type: "string", default: "0.0.0.0:8383" },
+  "webhook-address": { type: "string" },
+  "webhook-cert-dir": { type: "string" },
+  "pod-ip": { type: "string" },
   "metrics-secure": { type: "boolean", default: false },
   "kube-api-timeout": { type: "string", default: "30s" },
   "leader-elect": { type: "boolean", default: false },
@@ -140,6 +151,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     },
     probes: values.parsed("probe-address", parseListen, "is not HOST:PORT"),
     metrics: values.parsed("metrics-address", parseListen, "is not HOST:PORT"),
+    ...parseWebhooks(values),
     metricsSecure: values.flag("metrics-secure"),
     kubeApiTimeoutMs: values.duration("kube-api-timeout"),
     ...(values.flag("leader-elect") && {
@@ -158,6 +170,19 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     maxRecordsBytes: values.parsed("records-max-total-size", parseSize, "is not a size such as 512Mi"),
     allowHttp: values.flag("allow-http"),
     allowedAddresses: values.list("allow-addresses"),
+  };
+}
+
+function parseWebhooks(values: ReturnType<typeof readValues>): Pick<Options, "webhooks"> {
+  const listen = values.optional("webhook-address", parseListen, "is not HOST:PORT");
+  const [certificateDirectory, podIp] = [values.text("webhook-cert-dir"), values.text("pod-ip")];
+  if (!listen) return {};
+  return {
+    webhooks: {
+      listen,
+      ...(certificateDirectory !== undefined && { certificateDirectory }),
+      ...(podIp !== undefined && { podIp }),
+    },
   };
 }
 

@@ -61,6 +61,10 @@ const sources: readonly BadStack[] = [
   bad("a commit and a Flux source", from(flux)({ commit: sha }), noRepository),
   bad("a tag without a repository", { stack: "dev", tag: "v1" }, noRepository),
   bad("a branch and a folder in the image", from(local)({ branch: "main" }), noRepository),
+  bad("path filters and a Program", fromProgram({ pathFilters: ["infra/**"] }), noRepository),
+  ...["/infra/**", "./infra/**", "!/infra/**", "../infra/**"].map((filter) =>
+    bad(`the path filter ${filter}`, fromGit({ pathFilters: ["docs/**", filter] }), "relative to the root"),
+  ),
 ];
 
 const wrongReferences: readonly (readonly [string, Fields, string])[] = [

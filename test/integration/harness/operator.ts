@@ -25,6 +25,8 @@ import {
   podIndexers,
   programs,
   restsUntil,
+  receiverIndexers,
+  receivers,
   stackIndexers,
   statefulSetIndexers,
   stacks,
@@ -36,7 +38,7 @@ import {
   workspaces,
   type ClassReflectors,
 } from "@pko/operator";
-import type { Approval, Program, Stack, Update, Workspace } from "@pko/api";
+import type { Approval, Program, Receiver, Stack, Update, Workspace } from "@pko/api";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
@@ -98,6 +100,10 @@ export class Stores {
 
   get approvals(): Reflector<Approval> {
     return this.#reflector(approvals, { indexers: approvalIndexers });
+  }
+
+  get receivers(): Reflector<Receiver> {
+    return this.#reflector(receivers, { indexers: receiverIndexers });
   }
 
   get statefulSets(): Reflector<ApiObject<StatefulSet>> {

@@ -61,6 +61,17 @@ describe("the chart renders", () => {
         httpRoute: { enabled: true, parentRefs: [{ name: "gateway" }], hostnames: ["console.example.com"] },
       },
     },
+    webhook: {
+      replicaCount: 2,
+      networkPolicy: { enabled: true, webhookFrom: [{ namespaceSelector: { matchLabels: { name: "ingress" } } }] },
+      webhook: {
+        enabled: true,
+        tlsSecretName: "webhook-tls",
+        service: { type: "LoadBalancer" },
+        ingress: { enabled: true, className: "nginx", host: "hooks.example.com", tlsSecretName: "hooks-tls" },
+        httpRoute: { enabled: true, parentRefs: [{ name: "gateway" }], hostnames: ["hooks.example.com"] },
+      },
+    },
   };
   for (const [name, values] of Object.entries(cases)) {
     test(`the values ${name}`, async () => {

@@ -18,6 +18,8 @@ export interface GitServer extends Disposable {
   /** Answers every request with this status. */
   status: number | undefined;
   commit(branch?: string): string;
+  /** A commit with exactly these files. */
+  commitFiles(files: Readonly<Record<string, string>>): string;
   git(...args: string[]): string;
 }
 
@@ -47,6 +49,7 @@ export function gitServer({ tls }: Pick<GitServerOptions, "tls"> = {}): GitServe
     moved: undefined,
     status: undefined,
     commit: (branch) => repository.commit({ file: String(++count) }, branch),
+    commitFiles: (files) => repository.commit(files),
     git: (...args) => repository.git(...args),
     [Symbol.dispose]() {
       void server.stop();

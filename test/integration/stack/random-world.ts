@@ -158,6 +158,7 @@ export class World {
       case "removeOrphanFinalizers":
       case "recordResult":
       case "recordDrift":
+      case "recordSkippedCommit":
       case "recordPlan":
       case "writeOutputs":
       case "checkInputs":

@@ -11,7 +11,9 @@ import { Simulator } from "./simulator.ts";
 
 export { testTimeoutMs };
 
-interface StackOptions extends Partial<Pick<StackControllerOptions, "git" | "listRefs" | "log" | "approvalPolicy">> {
+interface StackOptions extends Partial<
+  Pick<StackControllerOptions, "git" | "listRefs" | "log" | "approvalPolicy" | "pushes">
+> {
   /** The operator's client, for example through a proxy. */
   readonly client?: Client;
   /** Of slots for updates; none if absent. */

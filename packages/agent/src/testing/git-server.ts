@@ -36,6 +36,8 @@ export function createRepository(root: string, name: string): TestRepository {
       for (const name of run(work, ["ls-files"]).split("\n")) if (name) rmSync(join(work, name), { force: true });
       for (const [path, content] of Object.entries(files)) {
         mkdirSync(dirname(join(work, path)), { recursive: true });
+        // An empty directory may have the name.
+        rmSync(join(work, path), { recursive: true, force: true });
         if (typeof content !== "string") writeFileSync(join(work, path), content, { mode: 0o755 });
         else if (content.startsWith("->")) symlinkSync(content.slice(2), join(work, path));
         else writeFileSync(join(work, path), content);

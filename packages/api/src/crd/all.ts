@@ -1,6 +1,7 @@
 /** All kinds of the API, in the order of the documentation. */
 import { approvalDefinition } from "../approval/definition.ts";
 import { programDefinition } from "../program/definition.ts";
+import { receiverDefinition } from "../receiver/definition.ts";
 import { stackDefinition } from "../stack/definition.ts";
 import { updateDefinition } from "../update/definition.ts";
 import { updateRecordDefinition } from "../update-record/definition.ts";
@@ -16,6 +17,7 @@ export const kindDefinitions: readonly KindDefinition[] = [
   approvalDefinition,
   updateRecordDefinition,
   workspaceClassDefinition,
+  receiverDefinition,
 ];
 
 export const customResourceDefinitions = (): CustomResourceDefinition[] => kindDefinitions.map(buildCrd);

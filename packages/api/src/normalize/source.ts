@@ -1,6 +1,7 @@
 /** The source of the program as a closed union. */
 import type { StackSpec } from "../stack/spec.ts";
 import { stackMessages as messages } from "../stack/messages.ts";
+import { rootedPattern } from "../stack/source.ts";
 import { isRecord } from "../schema/record.ts";
 import { bootstrapContainer, pulumiContainer } from "../workspace/pod-facts.ts";
 import { parseGitUrl, stackGitAuth, stackGitRef, type GitAuth, type GitRef, type GitRepository } from "./git.ts";
@@ -15,6 +16,8 @@ export type Source =
       /** Relative to the repository's root, without leading and trailing slashes. */
       readonly dir: string;
       readonly shallow: boolean;
+      /** Which files a new commit must change; all if empty. */
+      readonly pathFilters: readonly string[];
       readonly auth: GitAuth;
     }
   | {
@@ -78,6 +81,7 @@ const generatedContainers: ReadonlySet<unknown> = new Set([bootstrapContainer, p
 function checkGitFields(spec: StackSpec, { findings }: Scope): void {
   if (spec.projectRepo) return;
   if (spec.branch || spec.tag || spec.commit) findings.problem("spec.projectRepo", messages.revisionWithoutRepository);
+  if (spec.pathFilters?.length) findings.problem("spec.projectRepo", messages.filtersWithoutRepository);
   if (spec.repoDir) {
     const remedy = "set projectRepo, or use fluxSource.dir for a Flux source";
     findings.problem("spec.repoDir", { message: "requires a Git repository", remedy });
@@ -98,12 +102,16 @@ function gitSource(spec: StackSpec, url: string, scope: Scope): Source | undefin
   if (hasPassword(url)) {
     findings.advise("spec.projectRepo", { message: "contains a password in plain text", remedy: "use gitAuth" });
   }
+  const { pathFilters = [] } = spec;
+  if (pathFilters.some((filter) => rooted.test(filter))) findings.problem("spec.pathFilters", messages.rootedFilter);
   const ref = stackGitRef(spec, findings);
   const auth = stackGitAuth(spec, scope);
   const dir = directory(spec.repoDir, "spec.repoDir", scope);
   if (!repository || !ref || dir === undefined) return undefined;
-  return { kind: "git", repository, ref, dir, shallow: spec.shallow ?? false, auth };
+  return { kind: "git", repository, ref, dir, shallow: spec.shallow ?? false, pathFilters, auth };
 }
+
+const rooted = new RegExp(rootedPattern);
 
 const hasPassword = (url: string): boolean => Boolean(URL.parse(url)?.password);
 

@@ -98,6 +98,7 @@ describe("the source", () => {
       ref: { kind: "branch", name: "main" },
       dir: "infra",
       shallow: true,
+      pathFilters: [],
       auth: { kind: "none" },
     });
   });

@@ -30,6 +30,14 @@ export const stackMessages = {
     message: "branch, tag and commit require a Git repository",
     remedy: "set projectRepo, or remove branch, tag and commit",
   },
+  filtersWithoutRepository: {
+    message: "pathFilters require a Git repository",
+    remedy: "set projectRepo, or remove pathFilters",
+  },
+  rootedFilter: {
+    message: "path filters are relative to the root of the repository, without a leading slash or dot",
+    remedy: 'write a filter such as "infra/**", or "!infra/docs/**" to exclude files',
+  },
   negativeResync: {
     message: "must not be negative",
     remedy: "set a number of seconds; values below 60 are treated as 60",

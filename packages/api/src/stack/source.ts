@@ -4,10 +4,13 @@
  */
 import { Type } from "typebox";
 
-import { isSet, validationText, type CelRule } from "../schema/cel.ts";
-import { flag, optional, text } from "../schema/field.ts";
+import { isSet, validatedBy, validationText, type CelRule } from "../schema/cel.ts";
+import { flag, listOf, optional, text } from "../schema/field.ts";
 import { credential } from "./reference.ts";
 import { stackMessages as messages } from "./messages.ts";
+
+/** Of a path filter that can match nothing. */
+export const rootedPattern = "^!?[.]{0,2}/";
 
 const GitAuth = Type.Object(
   {
@@ -44,6 +47,18 @@ const GitAuth = Type.Object(
   },
 );
 
+const PathFilters = listOf(
+  Type.String({ minLength: 1, maxLength: 512 }),
+  "Which files of the repository the Stack depends on, as globs from its root, such as infra/**. With a leading !, files are excluded. A new commit that changes none of these files since the last successful update runs nothing.",
+  {
+    maxItems: 64,
+    ...validatedBy({
+      rule: `self.all(filter, !filter.matches('${rootedPattern}'))`,
+      message: validationText(messages.rootedFilter),
+    }),
+  },
+);
+
 const gitFields = {
   projectRepo: optional(text("The HTTPS or SSH URL of the program's Git repository.")),
   branch: optional(text("The branch to follow, such as main or refs/heads/main. With refs/tags/NAME, follows a tag.")),
@@ -51,6 +66,7 @@ const gitFields = {
   commit: optional(text("The full hash of the commit to deploy.")),
   repoDir: optional(text("The directory of the program in the repository.")),
   shallow: optional(flag("Whether to fetch only the commit, without its history.")),
+  pathFilters: optional(PathFilters),
   gitAuth: optional(GitAuth),
   gitAuthSecret: optional(
     text(
@@ -125,6 +141,12 @@ export const sourceRules: readonly CelRule[] = [
   {
     rule: `(${repository}) || !(${anyRevision})`,
     message: validationText(messages.revisionWithoutRepository),
+    fieldPath: ".projectRepo",
+    reason: "FieldValueRequired",
+  },
+  {
+    rule: `(${repository}) || !has(self.pathFilters) || self.pathFilters.size() == 0`,
+    message: validationText(messages.filtersWithoutRepository),
     fieldPath: ".projectRepo",
     reason: "FieldValueRequired",
   },

@@ -51,6 +51,15 @@ const CurrentUpdate = Type.Object(
   { description: "The running update, if any." },
 );
 
+const SkippedCommit = Type.Object(
+  {
+    commit: text("The commit."),
+    since: text("The commit of the last successful update, with which it was compared."),
+  },
+  { description: "The last commit that changed no file that pathFilters select, so that nothing ran for it." },
+);
+export type SkippedCommit = Static<typeof SkippedCommit>;
+
 const Waiting = Type.Object(
   {
     for: text("What the Stack is waiting for."),
@@ -122,6 +131,7 @@ export const StackStatus = Type.Object(
     conditions: optional(conditionsOf(conditionTypes(stackConditions))),
     currentUpdate: optional(CurrentUpdate),
     lastUpdate: optional(LastUpdate),
+    skippedCommit: optional(SkippedCommit),
     approval: optional(ApprovalRequest),
     drift: optional(Drift),
     waiting: optional(Waiting),

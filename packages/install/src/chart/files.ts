@@ -2,7 +2,7 @@
 import { agentPort, imageTag, operatorImage, version } from "@pko/api";
 import { Document, isScalar, visit, type Pair } from "yaml";
 
-import { consolePort, metricsPort, probesPort } from "../operator-objects.ts";
+import { consolePort, metricsPort, probesPort, webhookPort } from "../operator-objects.ts";
 import { admissionPolicies, namespaceProtectionPolicy } from "../policies/index.ts";
 import {
   approverRules,
@@ -42,7 +42,7 @@ export const chartMetadata = {
 
 /** Rules, ports and policies for the templates, which must not define their own. */
 export const chartFacts = {
-  ports: { agent: agentPort, console: consolePort, metrics: metricsPort, probes: probesPort },
+  ports: { agent: agentPort, console: consolePort, metrics: metricsPort, probes: probesPort, webhook: webhookPort },
   rules: {
     served: servedRules,
     own: ownRules,

@@ -232,6 +232,7 @@ const integrations = {
       enabled: flag(false, "Whether to create NetworkPolicies."),
       metricsFrom: list("The NetworkPolicy peers that may scrape metrics. Defaults to all pods in the cluster."),
       consoleFrom: list("The NetworkPolicy peers that may reach the console. Defaults to all pods in the cluster."),
+      webhookFrom: list("The NetworkPolicy peers that may send webhooks. Defaults to everyone."),
       workspaceNamespaces: texts(
         "The namespaces in which agents accept connections only from the operator. Defaults to watchNamespaces.",
       ),
@@ -303,6 +304,39 @@ const webConsole = {
   }),
 };
 
+const webhooks = {
+  webhook: group("The endpoint for webhooks of Git servers, which Receivers accept. It only serves HTTPS.", {
+    enabled: flag(false, "Whether to receive webhooks. Without them, commits are found by polling."),
+    tlsSecretName: text(
+      "",
+      "A Secret of type kubernetes.io/tls with the certificate of the endpoint. Without it, the endpoint uses a certificate that only encrypts: senders, or an ingress controller in front of it, must not verify it.",
+    ),
+    service: group("The Service of the endpoint.", {
+      type: oneOf(["ClusterIP", "LoadBalancer", "NodePort"], "The type of the Service."),
+      port: count(443, "The port of the Service."),
+      annotations: textMap("Annotations of the Service."),
+    }),
+    ingress: group("An Ingress for the endpoint.", {
+      enabled: flag(false, "Whether to create the Ingress."),
+      className: text("", "The class of the Ingress."),
+      annotations: textMap(
+        "Annotations of the Ingress. Most controllers need one to use HTTPS to the Service, such as nginx.ingress.kubernetes.io/backend-protocol: HTTPS.",
+      ),
+      host: text("", "The host of the Ingress. Required."),
+      tlsSecretName: text("", "The Secret with the certificate of the host."),
+    }),
+    httpRoute: group(
+      "An HTTPRoute of the Gateway API for the endpoint. The Gateway needs a BackendTLSPolicy for the Service.",
+      {
+        enabled: flag(false, "Whether to create the HTTPRoute."),
+        annotations: textMap("Annotations of the HTTPRoute."),
+        parentRefs: list("The Gateways of the route. Required."),
+        hostnames: texts("The hosts of the route."),
+      },
+    ),
+  }),
+};
+
 export const ChartValues = Type.Object(
   {
     ...deployment,
@@ -313,6 +347,7 @@ export const ChartValues = Type.Object(
     ...pods,
     ...integrations,
     ...webConsole,
+    ...webhooks,
     global: Type.Optional(Type.Object({}, { description: "Values that Helm shares with subcharts." })),
   },
   closed,

@@ -27,6 +27,8 @@ export interface ManagerOptions {
   /** All reflectors that the controllers use, by their names in probes and metrics. */
   readonly reflectors: Reflectors;
   readonly controllers: readonly Controller[];
+  /** What runs in every replica, whether or not it leads, until the process stops. */
+  readonly services?: readonly Service[];
   /** Without an elector, this process always leads. */
   readonly elector?: Elector;
   /** Where `/healthz` and `/readyz` are served; not served if absent. */
@@ -42,6 +44,11 @@ export interface ManagerOptions {
   readonly log?: Logger;
   readonly metrics?: Registry;
   readonly clock?: Clock;
+}
+
+export interface Service {
+  /** Returns a function that stops it. */
+  start(): () => Promise<void>;
 }
 
 /** "forced": something did not end in time, so the lease was not released and will expire. */
@@ -110,8 +117,10 @@ class ProcessManager implements Manager {
   async run(stop: AbortSignal): Promise<StopOutcome> {
     const background = new AbortController();
     const stopMeasuring = this.#measure();
+    const stops: (() => Promise<void>)[] = [];
     try {
       this.#listen();
+      for (const service of this.#options.services ?? []) stops.push(service.start());
       const reflecting = Object.values(this.#options.reflectors).map((each) => each.run(background.signal));
       const outcome = await this.#leadUntil(stop);
       background.abort();
@@ -121,7 +130,10 @@ class ProcessManager implements Manager {
     } finally {
       background.abort();
       stopMeasuring();
-      await Promise.all(Object.values(this.#servers).map((server) => server.stop()));
+      await Promise.all([
+        ...stops.map((each) => each()),
+        ...Object.values(this.#servers).map((server) => server.stop()),
+      ]);
     }
   }
 

@@ -38,10 +38,10 @@ export interface LeaseElectorOptions {
   readonly inFlightMs?: number;
   /** Ends the process if it is frozen beyond the end of its term; created by `kernelAlarm()`. */
   readonly alarm?: Alarm | undefined;
-  /** Written to the Lease when it is taken, for people and tools. */
-  readonly annotations?: Annotations;
   /** Receives the annotations of the Lease: before each term, and when they have changed. */
   readonly onAnnotations?: (annotations: Annotations) => void;
+  /** Added to the annotations of the Lease while this process holds it: for people, tools and other replicas. */
+  readonly annotations?: () => Annotations;
   readonly log?: Logger;
   readonly metrics?: Registry;
   readonly clock?: Clock;
@@ -142,12 +142,7 @@ class LeaseElector implements Elector {
     }
     const sent = this.#watch.mark();
     const transitions = found ? found.transitions + 1 : 0;
-    const { annotations } = this.#options;
-    const change = {
-      ...this.#holding(transitions),
-      acquiredAt: this.#clock.now(),
-      ...(annotations && { annotations }),
-    };
+    const change = { ...this.#holding(transitions), acquiredAt: this.#clock.now() };
     const options = this.#callOptions();
     const taken = await (found ? this.#lock.update(found, change, options) : this.#lock.create(change, options));
     if (!taken) return undefined;
@@ -243,7 +238,9 @@ class LeaseElector implements Elector {
 
   #holding(transitions: number): LeaseChange {
     const { leaseDurationMs: durationMs } = this.#timing;
-    return { holder: this.#options.identity, durationMs, transitions, renewedAt: this.#clock.now() };
+    const annotations = this.#options.annotations?.();
+    const holding = { holder: this.#options.identity, durationMs, transitions, renewedAt: this.#clock.now() };
+    return { ...holding, ...(annotations && { annotations }) };
   }
 
   #remember(state: LeaseState): void {

@@ -1,5 +1,6 @@
-/** The refs of a repository, read by requests of this process: a git process would take a hundred times the CPU time. */
+/** Reads repositories by requests of this process: a git process would take a hundred times the CPU time. */
 import {
+  compareCommits,
   discoverUploadPack,
   errorCode,
   httpAccess,
@@ -10,6 +11,7 @@ import {
   type HttpAccess,
   type ListedRefs,
   type LsRefsOptions,
+  type TreeDiff,
   type UploadPack,
 } from "@pko/git";
 import type { Clock } from "@pko/kube";
@@ -29,6 +31,7 @@ import {
   type GitRemote,
   type GitSettings,
 } from "./git-remote.ts";
+import type { CommitPair } from "./source-view.ts";
 
 /** Only git can read this repository, or explain why it cannot be read. */
 export interface NeedsGit {
@@ -37,7 +40,15 @@ export interface NeedsGit {
 
 const needsGit: NeedsGit = { kind: "needsGit" };
 
-type ListOverHttp = (remote: GitRemote, refs: readonly string[], signal: AbortSignal) => Promise<GitRefs | NeedsGit>;
+/** The paths of the files that differ between two commits; `reason` is a clause. */
+export type ComparedCommits =
+  | { readonly kind: "compared"; readonly paths: readonly string[] }
+  | { readonly kind: "unknown"; readonly reason: string };
+
+interface HttpReader {
+  list(remote: GitRemote, refs: readonly string[], signal: AbortSignal): Promise<GitRefs | NeedsGit>;
+  compare(remote: GitRemote, commits: CommitPair, signal: AbortSignal): Promise<ComparedCommits>;
+}
 
 /** What a repository's server supports, and where the repository is. */
 interface Found {
@@ -51,25 +62,52 @@ interface Found {
 const foundMs = 10 * 60_000;
 const caMs = 5 * 60_000;
 
-export function httpLister(settings: GitSettings, clock: Clock): ListOverHttp {
-  const client = new HttpLister(settings, clock);
-  return (remote, refs, signal) => client.list(remote, refs, signal);
+export function httpReader(settings: GitSettings, clock: Clock): HttpReader {
+  const reader = new Reader(settings, clock);
+  return {
+    list: (remote, names, signal) =>
+      reader.read(remote, (url, uploadPack, options) => listRefs(url, { names, uploadPack }, options), signal),
+    async compare(remote, commits, signal) {
+      const compare: Ask<ComparedCommits> = (url, uploadPack, options) =>
+        compareCommits(url, { ...commits, uploadPack }, options);
+      const result = await reader.read(remote, compare, signal);
+      switch (result.kind) {
+        case "compared":
+        case "unknown":
+          return result;
+        case "needsGit":
+          return { kind: "unknown", reason: "only git can read the repository" };
+        case "failed":
+          return { kind: "unknown", reason: result.message };
+      }
+    },
+  };
 }
 
-/** One look at a repository. */
-interface Look {
-  readonly refs: readonly string[];
-  readonly signal: AbortSignal;
-}
+type RequestFailure = Exclude<ListedRefs | TreeDiff, { kind: "listed" | "compared" | "unknown" }>;
 
-type Looked = { readonly result: GitRefs | NeedsGit | Moved; readonly uploadPack?: UploadPack };
+/** A request to a repository, at its current place. */
+type Ask<Answer> = (url: URL, uploadPack: UploadPack, options: LsRefsOptions) => Promise<Answer | RequestFailure>;
+
+type Failed = Extract<GitRefs, { kind: "failed" }>;
+
+/** Succeeds with the kinds that an answer may have. */
+type AnswerKind = { readonly kind: "listed" | "compared" | "unknown" };
+
+type Looked<Answer> = { readonly result: Answer | Failed | NeedsGit | Moved; readonly uploadPack?: UploadPack };
 
 interface Moved {
   readonly kind: "moved";
   readonly authorization?: string;
 }
 
-class HttpLister {
+/** One look at a repository. */
+interface Look<Answer> {
+  readonly ask: Ask<Answer>;
+  readonly signal: AbortSignal;
+}
+
+class Reader {
   readonly #settings: GitSettings;
   readonly #clock: Clock;
   readonly #connections: Connections;
@@ -83,18 +121,22 @@ class HttpLister {
     this.#connections = keptConnections({ now: () => clock.monotonic() });
   }
 
-  async list(remote: GitRemote, refs: readonly string[], signal: AbortSignal): Promise<GitRefs | NeedsGit> {
+  async read<Answer extends AnswerKind>(
+    remote: GitRemote,
+    ask: Ask<Answer>,
+    signal: AbortSignal,
+  ): Promise<Answer | Failed | NeedsGit> {
     const authenticated = await authenticate(remote, this.#settings, signal);
     if (authenticated.kind === "failed") return authenticated;
     const found = this.#current(remote);
     this.#found.delete(remote);
     const place = found?.moved ? atNewPlace(authenticated, found.moved) : authenticated;
-    const { result, uploadPack } = await this.#look(place, { refs, signal }, found?.uploadPack);
+    const { result, uploadPack } = await this.#look(place, { ask, signal }, found?.uploadPack);
     if (result.kind !== "moved") {
       if (uploadPack) this.#found.set(remote, found ?? { uploadPack, until: this.#clock.monotonic() + foundMs });
       return result;
     }
-    return await this.#listMoved(remote, { authenticated, authorization: result.authorization }, { refs, signal });
+    return await this.#readMoved(remote, { authenticated, authorization: result.authorization }, { ask, signal });
   }
 
   #current(remote: GitRemote): Found | undefined {
@@ -102,11 +144,11 @@ class HttpLister {
     return found && found.until > this.#clock.monotonic() ? found : undefined;
   }
 
-  async #listMoved(
+  async #readMoved<Answer extends AnswerKind>(
     remote: GitRemote,
     from: { readonly authenticated: AuthenticatedRemote; readonly authorization: string | undefined },
-    look: Look,
-  ): Promise<GitRefs | NeedsGit> {
+    look: Look<Answer>,
+  ): Promise<Answer | Failed | NeedsGit> {
     const { authenticated, authorization } = from;
     const sent = authorization === undefined ? {} : { authorization };
     const place = await movedTo(authenticated, sent, { settings: this.#settings, signal: look.signal });
@@ -121,7 +163,11 @@ class HttpLister {
   }
 
   /** `uploadPack` of the result is set if the repository was read. */
-  async #look(remote: AuthenticatedRemote, { refs, signal }: Look, known?: UploadPack): Promise<Looked> {
+  async #look<Answer extends AnswerKind>(
+    remote: AuthenticatedRemote,
+    { ask, signal }: Look<Answer>,
+    known?: UploadPack,
+  ): Promise<Looked<Answer>> {
     const access = httpAccess(remote, this.#settings.policy);
     if (!access) return { result: needsGit };
     if (access.kind === "unopened") return { result: failed(openProblems[access.problem], access.message) };
@@ -130,8 +176,8 @@ class HttpLister {
     const supported = discovered ?? (await discoverUploadPack(access.url, options));
     if (supported.kind !== "discovered") return { result: explainResult(supported, access) };
     const { uploadPack } = supported;
-    const listed = await listRefs(access.url, { names: refs, uploadPack }, options);
-    return listed.kind === "listed" ? { result: listed, uploadPack } : { result: explainResult(listed, access) };
+    const answer = await ask(access.url, uploadPack, options);
+    return isAnswer(answer) ? { result: answer, uploadPack } : { result: explainResult(answer, access) };
   }
 
   async #requestOptions(
@@ -160,6 +206,11 @@ class HttpLister {
   }
 }
 
+const answerKinds: ReadonlySet<string> = new Set<AnswerKind["kind"]>(["listed", "compared", "unknown"]);
+
+const isAnswer = <Answer extends AnswerKind>(answer: Answer | RequestFailure): answer is Answer =>
+  answerKinds.has(answer.kind);
+
 function atNewPlace(remote: AuthenticatedRemote, { url, keepsCredentials }: NonNullable<Found["moved"]>) {
   return { ...remote, url, ...(!keepsCredentials && { credentials: { kind: "none" } as const }) };
 }
@@ -181,7 +232,7 @@ const page = failed(
 );
 
 /** With the texts of git, which reads the repository if it needs something else. */
-function explainResult(result: Exclude<ListedRefs, { kind: "listed" }>, access: HttpAccess): Looked["result"] {
+function explainResult(result: RequestFailure, access: HttpAccess): Failed | NeedsGit | Moved {
   const { authorization } = access;
   switch (result.kind) {
     case "refused":

@@ -1,9 +1,10 @@
-/** Reads the refs of a repository: by requests of this process, or with a git process if it has to be one. */
+/** Reads repositories: by requests of this process, or with a git process if it has to be one. */
 import { parseRemote, proxyFor } from "@pko/git";
 import { systemClock, type Clock } from "@pko/kube";
 
-import { httpLister, type NeedsGit } from "./git-http.ts";
+import { httpReader, type ComparedCommits, type NeedsGit } from "./git-http.ts";
 import { processLister, type GitRefs, type GitRemote, type GitSettings, type ListRefs } from "./git-remote.ts";
+import type { CommitPair } from "./source-view.ts";
 
 /** `http`: requests of this process. `git`: a git process, for SSH and for servers that this process cannot read. */
 export type Transport = "http" | "git";
@@ -20,11 +21,16 @@ export interface RefLister {
   list(remote: GitRemote, request: RefsRequest): Promise<GitRefs | NeedsGit>;
 }
 
+export interface CommitComparer {
+  /** Unknown if only git can read the repository. */
+  compare(remote: GitRemote, commits: CommitPair, signal: AbortSignal): Promise<ComparedCommits>;
+}
+
 /** For how long a repository is read by git processes before the next attempt to do without them. */
 const needsGitMs = 10 * 60_000;
 
-export function gitLister(settings: GitSettings, clock: Clock = systemClock): RefLister {
-  const overHttp = httpLister(settings, clock);
+export function gitLister(settings: GitSettings, clock: Clock = systemClock): RefLister & CommitComparer {
+  const overHttp = httpReader(settings, clock);
   const withProcess = processLister(settings);
   const needsGitUntil = new WeakMap<GitRemote, number>();
   return {
@@ -34,12 +40,18 @@ export function gitLister(settings: GitSettings, clock: Clock = systemClock): Re
     },
     async list(remote, { refs, transport, signal }) {
       if (transport === "git") return await withProcess(remote, refs, signal);
-      const listed = await overHttp(remote, refs, signal);
+      const listed = await overHttp.list(remote, refs, signal);
       if (listed.kind === "needsGit") needsGitUntil.set(remote, clock.monotonic() + needsGitMs);
       return listed;
     },
+    async compare(remote, commits, signal) {
+      if (requiresGit(remote, settings)) return needsGitToCompare;
+      return await overHttp.compare(remote, commits, signal);
+    },
   };
 }
+
+const needsGitToCompare = { kind: "unknown", reason: "commits are compared only over HTTPS" } as const;
 
 function requiresGit({ url }: GitRemote, { policy, inherited = {} }: GitSettings): boolean {
   const parsed = parseRemote(url, policy);
@@ -51,6 +63,10 @@ function requiresGit({ url }: GitRemote, { policy, inherited = {} }: GitSettings
 }
 
 /** For tests. */
-export function inProcess(list: ListRefs): RefLister {
-  return { transportFor: () => "http", list: (remote, { refs, signal }) => list(remote, refs, signal) };
+export function inProcess(list: ListRefs): RefLister & CommitComparer {
+  return {
+    transportFor: () => "http",
+    list: (remote, { refs, signal }) => list(remote, refs, signal),
+    compare: () => Promise.resolve(needsGitToCompare),
+  };
 }

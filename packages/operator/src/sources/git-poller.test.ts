@@ -328,3 +328,152 @@ test("metrics show how long a poll has waited", async () => {
   expect(exposed()).toContain("\ngit_polls_waiting 1\n");
   expect(exposed()).toContain("\ngit_poll_queue_age_seconds 5\n");
 });
+
+describe("a push that a webhook reports", () => {
+  function followed(everyMs = 60_000) {
+    const clock = manualClock();
+    const start = clock.monotonic();
+    const [polledAt, woken]: [number[], string[]] = [[], []];
+    const state = { commit: "c1", status: "listed" as "listed" | "failed" };
+    const lister = inProcess(async () => {
+      polledAt.push(clock.monotonic() - start);
+      if (state.status === "failed")
+        return { kind: "failed", problem: "unreachable", message: "", retryAfterMs: 30_000 };
+      return { kind: "listed", commits: new Map([["refs/heads/main", state.commit]]) };
+    });
+    const poller = gitPoller({ lister, wake: (key) => woken.push(key), clock, random: () => 0 });
+    const read = (key: `${string}/${string}`, changes: Partial<GitFollow> = {}): void => {
+      const wanted = { ...follow, everyMs, ...changes };
+      poller.follow(key, wanted, poller.latest(key, wanted));
+    };
+    const push = (changes: Partial<Parameters<typeof poller.pushed>[0]> = {}): number =>
+      poller.pushed({
+        namespace: "team",
+        repositories: ["git@git.example:Team/web.git"],
+        refs: ["refs/heads/main"],
+        ...changes,
+      });
+    /** The Stack has read its first result, and the second poll at a random time is over. */
+    const settle = async (): Promise<void> => {
+      read("team/web");
+      await clock.advance(100);
+      read("team/web");
+      await clock.advance(65_000);
+      polledAt.length = 0;
+      woken.length = 0;
+    };
+    return { clock, polledAt, woken, state, read, push, settle, since: () => clock.monotonic() - start, poller };
+  }
+
+  test("is polled at once, and wakes the Stack", async () => {
+    const { clock, polledAt, woken, state, push, settle, since, poller } = followed();
+    await settle();
+    state.commit = "c2";
+    const at = since();
+    expect(push()).toBe(1);
+    await clock.advance(100);
+    expect([polledAt, woken]).toEqual([[at + 50], ["team/web"]]);
+    poller.stop();
+  });
+
+  const unrelated: readonly (readonly [string, object])[] = [
+    ["of another namespace", { namespace: "other" }],
+    ["of another repository", { repositories: ["https://git.example/team/api"] }],
+    ["of another ref", { refs: ["refs/heads/side"] }],
+    ["of nothing that is a repository", { repositories: ["nonsense"] }],
+  ];
+  test.each(unrelated)("changes nothing if it is one %s", async (_, changes) => {
+    const { clock, polledAt, push, settle, poller } = followed();
+    await settle();
+    expect(push(changes)).toBe(0);
+    await clock.advance(5000);
+    expect(polledAt).toEqual([]);
+    poller.stop();
+  });
+
+  test("of which many are reported leads to one poll a second", async () => {
+    const { clock, polledAt, state, push, settle, poller } = followed();
+    await settle();
+    for (let round = 0; round < 30; round++) {
+      state.commit = `c${round}`;
+      for (let repeat = 0; repeat < 100; repeat++) push();
+      await clock.advance(100);
+    }
+    expect(polledAt.length).toBeLessThanOrEqual(4);
+    poller.stop();
+  });
+
+  test("during a poll leads to another one", async () => {
+    const { clock, polledAt, push, settle, state, poller } = followed();
+    await settle();
+    push();
+    await clock.advance(60);
+    state.commit = "c2";
+    push();
+    await clock.advance(1100);
+    expect(polledAt).toHaveLength(2);
+    poller.stop();
+  });
+
+  test("that the server does not show yet is polled a few times more", async () => {
+    const { clock, polledAt, push, settle, poller } = followed(600_000);
+    await settle();
+    polledAt.length = 0;
+    push();
+    await clock.advance(120_000);
+    const [first = 0] = polledAt;
+    expect(polledAt.map((at) => at - first)).toEqual([0, 2000, 12_000, 42_000]);
+    poller.stop();
+  });
+
+  test("slows polling down, until a change is found that none reported", async () => {
+    const { clock, polledAt, state, push, settle, read, poller } = followed();
+    await settle();
+    state.commit = "c2";
+    push();
+    await clock.advance(100);
+    read("team/web");
+    polledAt.length = 0;
+    await clock.advance(10 * 60_000);
+    expect(polledAt).toHaveLength(2);
+    state.commit = "c3";
+    await clock.advance(5 * 60_000);
+    read("team/web");
+    polledAt.length = 0;
+    await clock.advance(10 * 60_000);
+    expect(polledAt).toHaveLength(10);
+    poller.stop();
+  });
+
+  test("does not slow down Stacks of other refs and namespaces that share the poll", async () => {
+    for (const [key, changes] of [
+      ["other/web", {}],
+      ["team/side", { ref: { kind: "branch", name: "side" } }],
+    ] as const) {
+      const { clock, polledAt, state, push, settle, read, poller } = followed();
+      await settle();
+      read(key, changes);
+      await clock.advance(100);
+      read(key, changes);
+      state.commit = "c2";
+      push();
+      await clock.advance(100);
+      polledAt.length = 0;
+      await clock.advance(10 * 60_000);
+      expect(polledAt.length).toBeGreaterThanOrEqual(9);
+      poller.stop();
+    }
+  });
+
+  test("does not disturb a server that wants to rest", async () => {
+    const { clock, polledAt, state, push, settle, poller } = followed();
+    await settle();
+    state.status = "failed";
+    await clock.advance(60_000);
+    polledAt.length = 0;
+    push();
+    await clock.advance(20_000);
+    expect(polledAt).toEqual([]);
+    poller.stop();
+  });
+});

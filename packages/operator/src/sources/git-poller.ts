@@ -5,11 +5,13 @@
 import { candidateRefs, type GitRef } from "@pko/api";
 import { parseKey, silentLogger, systemClock, type Clock, type Key, type Logger, type Registry } from "@pko/kube";
 
+import type { Push } from "../shared/channels/pushes.ts";
 import { contentHash } from "../shared/digest.ts";
+import { isSameRepository, repositoryId } from "../shared/repository-id.ts";
 import { Endpoints } from "./endpoints.ts";
 import type { NeedsGit } from "./git-http.ts";
 import type { RefLister, Transport } from "./git-lister.ts";
-import { unreachable, unresponsive, type GitRefs, type GitRemote } from "./git-remote.ts";
+import { hostOf, unreachable, unresponsive, type GitRefs, type GitRemote } from "./git-remote.ts";
 import { pollMetrics, type PollGauges, type PollMetrics } from "./poll-metrics.ts";
 import { PollQueue, type Poll, type PollLimits, type StartedPoll } from "./poll-queue.ts";
 import type { SourceProblem } from "./source-view.ts";
@@ -33,6 +35,11 @@ export interface GitPoller {
   follow(key: Key, wanted: GitFollow, seen: GitPollResult): void;
   /** The Stack is deleted, or no longer follows a repository. */
   forget(key: Key): void;
+  /**
+   * A verified webhook reports a push: polls the repositories of the namespace's Stacks that follow one of its refs, without
+   * waiting for their intervals. Returns the number of these Stacks.
+   */
+  pushed(push: Push): number;
   /** Ends all polling and forgets everything. */
   stop(): void;
 }
@@ -57,6 +64,15 @@ const gatherMs = 50;
 const maxSpreadMs = 60_000;
 /** An unreachable repository is reported after this many polls to Stacks that have a result. */
 const reportedFailures = 3;
+/** While webhooks arrive, polling is only a safety net. */
+const slowdown = 5;
+const slowestMs = 10 * 60_000;
+/** A repository without pushes for this time may have lost its webhook. */
+const trustPushesMs = 24 * 3_600_000;
+/** However many pushes are reported, a repository is not polled more often because of them. */
+const pushSpacingMs = 1000;
+/** A forge may send a webhook before all of its servers know the commit: a poll that finds no change is repeated. */
+const pushRetriesMs = [2000, 10_000, 30_000];
 
 interface Follower {
   readonly refs: readonly string[];
@@ -66,6 +82,8 @@ interface Follower {
   isRequested: boolean;
   /** Polls that started before it do not count. */
   notBefore: number;
+  /** When a webhook has last reported a push to its ref. */
+  pushedAt?: number;
   reported: GitPollResult;
 }
 
@@ -75,6 +93,8 @@ type Failed = Extract<GitRefs, { kind: "failed" }>;
 interface Group {
   readonly remote: GitRemote;
   readonly host: string;
+  /** For webhooks: `repositoryId`. */
+  readonly repository: string;
   /** Identifies the server and the credentials. */
   readonly server: string;
   readonly followers: Map<Key, Follower>;
@@ -85,6 +105,10 @@ interface Group {
   /** The poll that waits for a slot. */
   waiting?: QueuedPoll;
   isRunning: boolean;
+  /** A push was reported that no poll has started after. */
+  pushedAt?: number;
+  /** Polls since the last push that found no change. */
+  pushTries: number;
   /** Whether the second poll is scheduled, at a random time. */
   isSpread?: boolean;
   timer?: { readonly at: number; readonly cancel: () => void };
@@ -151,7 +175,33 @@ class Poller implements GitPoller {
     const isNewRequest = known !== undefined && known.request !== request;
     const notBefore = isNewRequest ? now : (known?.notBefore ?? now - everyMs);
     const isRequested = isNewRequest || (known?.isRequested ?? false);
-    return { refs: candidateRefs(ref), everyMs, request, isRequested, notBefore, reported: { kind: "pending" } };
+    const refs = candidateRefs(ref);
+    const { pushedAt } = known && isSameList(known.refs, refs) ? known : {};
+    const pushed = pushedAt !== undefined && { pushedAt };
+    return { refs, everyMs, request, isRequested, notBefore, ...pushed, reported: { kind: "pending" } };
+  }
+
+  pushed(push: Push): number {
+    const ids = push.repositories.flatMap((url) => repositoryId(url) ?? []);
+    const at = this.#clock.monotonic();
+    let count = 0;
+    for (const group of this.#groups.values()) {
+      if (!ids.some((id) => isSameRepository(group.repository, id))) continue;
+      const followers = [...group.followers].filter(([key, follower]) => isPushed(push, key, follower));
+      for (const [, follower] of followers) follower.pushedAt = at;
+      count += followers.length;
+      if (followers.length > 0) this.#pollAfterPush(group, at);
+    }
+    return count;
+  }
+
+  #pollAfterPush(group: Group, at: number): void {
+    group.pushedAt = at;
+    group.pushTries = 0;
+    group.timer?.cancel();
+    delete group.timer;
+    // A poll that waits for a slot starts after the push.
+    this.#schedule(group);
   }
 
   forget(key: Key): void {
@@ -177,7 +227,17 @@ class Poller implements GitPoller {
     const remote = { url, credentials, ...(ca !== undefined && { ca }) };
     const host = hostOf(url);
     const server = contentHash([host, credentials, ca]);
-    const group: Group = { remote, host, server, followers: new Map(), failures: 0, isRunning: false };
+    const repository = repositoryId(url) ?? url;
+    const group: Group = {
+      remote,
+      host,
+      repository,
+      server,
+      followers: new Map(),
+      failures: 0,
+      pushTries: 0,
+      isRunning: false,
+    };
     this.#groups.set(id, group);
     return group;
   }
@@ -193,7 +253,7 @@ class Poller implements GitPoller {
   #schedule(group: Group): void {
     if (group.isRunning || group.waiting || group.followers.size === 0) return;
     const now = this.#clock.monotonic();
-    const at = this.#isWanted(group) ? now + gatherMs : Math.max(now, this.#dueAt(group));
+    const at = this.#isWanted(group) ? now + gatherMs : Math.max(now, this.#nextAt(group));
     if (group.timer && group.timer.at <= at) return;
     group.timer?.cancel();
     group.timer = { at, cancel: this.#clock.after(at - now, () => this.#enqueue(group)) };
@@ -203,11 +263,25 @@ class Poller implements GitPoller {
     return (!listed && !failed) || followers.values().some(({ reported }) => reported.kind === "pending");
   }
 
+  /** A server that rests is not disturbed, even after a push. */
+  #nextAt(group: Group): number {
+    const dueAt = this.#dueAt(group);
+    if (group.pushedAt === undefined) return dueAt;
+    const rested = this.#endpoints.resting(endpointOf(group))?.restsUntil ?? -Infinity;
+    const pauseMs = pushRetriesMs[group.pushTries - 1] ?? pushSpacingMs;
+    return Math.min(dueAt, Math.max(group.pushedAt + gatherMs, lastStartOf(group) + pauseMs, rested));
+  }
+
+  #intervalOf({ everyMs, pushedAt = -Infinity }: Follower): number {
+    const isPushed = this.#clock.monotonic() - pushedAt < trustPushesMs;
+    return isPushed ? Math.max(everyMs, Math.min(everyMs * slowdown, slowestMs)) : everyMs;
+  }
+
   /** Repositories that were first polled together are spread over the interval, and then do not stay in step. */
   #dueAt(group: Group): number {
-    const everyMs = Math.min(...group.followers.values().map((follower) => follower.everyMs));
+    const everyMs = Math.min(...group.followers.values().map((follower) => this.#intervalOf(follower)));
     const spread = group.isSpread ? 1 + 0.05 * this.#random() : 1 - 0.9 * this.#random();
-    const last = Math.max(group.listed?.at ?? -Infinity, group.failed?.at ?? -Infinity);
+    const last = lastStartOf(group);
     const rested = this.#endpoints.resting(endpointOf(group))?.restsUntil ?? -Infinity;
     return Math.max(last + everyMs * spread, rested + Math.min(everyMs, maxSpreadMs) * this.#random());
   }
@@ -261,7 +335,7 @@ class Poller implements GitPoller {
     const resting = isRequested ? undefined : this.#endpoints.resting(endpoint);
     if (!resting) return false;
     const at = this.#clock.monotonic();
-    if (this.#isWanted(group)) this.#record(group, resting.failure, { at, refs: new Set() });
+    if (this.#isWanted(group)) this.#record(group, resting.failure, { at, refs: new Set(), wasPushed: false });
     else this.#schedule(group);
     return true;
   }
@@ -270,15 +344,22 @@ class Poller implements GitPoller {
     const { group, transport } = poll;
     const at = this.#clock.monotonic();
     group.isRunning = true;
+    const wasPushed = group.pushedAt !== undefined;
+    delete group.pushedAt;
     const refs = [...new Set(group.followers.values().flatMap((follower) => follower.refs))].toSorted();
     const result = await this.#list(poll, refs, signal);
     end();
     group.isRunning = false;
     if (!signal.aborted && group.followers.size > 0) {
-      if (result.kind === "needsGit") this.#enqueue(group);
-      else this.#finish(poll, result, { at, refs: new Set(refs) });
+      if (result.kind === "needsGit") this.#enqueueAgain(group, wasPushed ? at : undefined);
+      else this.#finish(poll, result, { at, refs: new Set(refs), wasPushed });
     }
     this.#pump(transport);
+  }
+
+  #enqueueAgain(group: Group, pushedAt: number | undefined): void {
+    if (pushedAt !== undefined) group.pushedAt ??= pushedAt;
+    this.#enqueue(group);
   }
 
   /** Ends in time, whatever the lister does. */
@@ -321,10 +402,12 @@ class Poller implements GitPoller {
       group.failed = { failure: refs, at: poll.at };
       group.failures++;
     }
-    for (const [key, follower] of group.followers) {
-      const result = resultFor(follower, group);
-      if (isSame(result, follower.reported)) continue;
-      follower.reported = result;
+    const changed = [...group.followers].filter(([, each]) => !isSame(resultFor(each, group), each.reported));
+    if (poll.wasPushed && changed.length === 0) retryAfterPush(group, poll.at);
+    for (const [key, follower] of changed) {
+      // A change that no webhook has reported: they do not arrive.
+      if (!poll.wasPushed && group.pushedAt === undefined) delete follower.pushedAt;
+      follower.reported = resultFor(follower, group);
       this.#options.wake(key);
     }
     this.#schedule(group);
@@ -349,6 +432,22 @@ interface PollOf {
   /** When it started. */
   readonly at: number;
   readonly refs: ReadonlySet<string>;
+  /** Whether a webhook had reported a push. */
+  readonly wasPushed: boolean;
+}
+
+const lastStartOf = ({ listed, failed }: Group): number => Math.max(listed?.at ?? -Infinity, failed?.at ?? -Infinity);
+
+const isSameList = (one: readonly string[], other: readonly string[]): boolean => one.join(" ") === other.join(" ");
+
+function retryAfterPush(group: Group, at: number): void {
+  if (group.pushTries >= pushRetriesMs.length) return;
+  group.pushTries++;
+  group.pushedAt ??= at;
+}
+
+function isPushed({ namespace, refs }: Push, key: Key, follower: Follower): boolean {
+  return namespaceOf(key) === namespace && (refs.length === 0 || follower.refs.some((ref) => refs.includes(ref)));
 }
 
 /** The same server may respond to one tenant and not to another, so each namespace has its own endpoint. */
@@ -357,11 +456,6 @@ function endpointOf({ followers, server }: Group): string {
 }
 
 const namespaceOf = (key: Key): string => parseKey(key).namespace ?? "";
-
-/** With its port; the whole URL if it has none that can be recognized. */
-function hostOf(url: string): string {
-  return URL.parse(url)?.host || (/^(?:[^@/]+@)?([^:/]+):/.exec(url)?.[1] ?? url);
-}
 
 /** The start of the poll that led to a result; infinity if there is none. */
 function startOf(result: GitPollResult, { listed, failed }: Group): number {

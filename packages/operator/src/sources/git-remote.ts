@@ -27,6 +27,11 @@ export interface GitRemote {
   readonly ca?: string;
 }
 
+/** With its port; the whole URL if it has none that can be recognized. */
+export function hostOf(url: string): string {
+  return URL.parse(url)?.host || (/^(?:[^@/]+@)?([^:/]+):/.exec(url)?.[1] ?? url);
+}
+
 export interface GitSettings {
   readonly policy: NetworkPolicy;
   /** The executable; found on PATH when absent. */

@@ -17,6 +17,19 @@ export type SourceProblem =
   /** A Flux object that has no artifact yet, or has failed. */
   | "notReady";
 
+/** Two commits of a repository. */
+export interface CommitPair {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The files that differ between the revision and an earlier one. */
+export interface ChangedPaths {
+  /** The last successful revision. */
+  readonly since: string;
+  readonly paths: readonly string[];
+}
+
 export type SourceView =
   /** Not read yet: the Stack is woken when it is. */
   | { readonly kind: "pending"; readonly what: string }
@@ -29,6 +42,8 @@ export type SourceView =
       /** Other names that the Go operator, or an earlier version, may have recorded for this revision. */
       readonly aliases: readonly string[];
       readonly spec: SourceSpec;
+      /** For a Stack with path filters; absent if it is not known, or no commit was compared. */
+      readonly changes?: ChangedPaths;
       /** Why newer revisions cannot be read, as a clause. */
       readonly warning?: string;
     }

@@ -32,6 +32,7 @@ import type { PolicyProbe } from "../approvals/policy-probe.ts";
 import { referencePoller, type ReferencePoller } from "../inputs/reference-poller.ts";
 import { stacks } from "../kinds.ts";
 import { unlimitedSlots, type Slots } from "../shared/channels/slots.ts";
+import type { Pushes } from "../shared/channels/pushes.ts";
 import { neverSuspended, type Suspension } from "../shared/channels/suspension.ts";
 import { classReader, classWatches, type ClassReflectors } from "../shared/workspace-classes.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
@@ -39,6 +40,7 @@ import { followSource, type SourcePollers } from "../sources/follow.ts";
 import { gitPoller } from "../sources/git-poller.ts";
 import { gitLister, inProcess } from "../sources/git-lister.ts";
 import type { GitSettings, ListRefs } from "../sources/git-remote.ts";
+import { pathComparisons } from "../sources/path-comparisons.ts";
 import { approvalPolicyOf, planKeyOf } from "../shared/approvals.ts";
 import { stackEventsFor } from "./events.ts";
 import { approvalNews } from "./history/approval.ts";
@@ -76,6 +78,8 @@ export interface StackControllerOptions {
   readonly git: GitSettings;
   /** For tests: instead of requests to a Git server. */
   readonly listRefs?: ListRefs;
+  /** What webhooks report; nothing if absent. */
+  readonly pushes?: Pushes;
   /** Never suspended if absent. */
   readonly suspension?: Suspension;
   /** Unlimited if absent. */
@@ -98,6 +102,7 @@ export function stackController(options: StackControllerOptions): Controller {
   const wake = (key: Key): void => self.enqueue(key);
   const lister = options.listRefs ? inProcess(options.listRefs) : gitLister(options.git, clock);
   const git = gitPoller({ lister, wake, clock, log, metrics });
+  const comparisons = pathComparisons({ comparer: lister, wake, clock, log });
   const flux = fluxSources({ client, wake, clock, log, ...(namespaces && { namespaces }) });
   const references = options.references ?? referencePoller({ client, clock, log });
   const { suspension = neverSuspended } = options;
@@ -107,6 +112,7 @@ export function stackController(options: StackControllerOptions): Controller {
     slots: options.slots ?? unlimitedSlots,
     git,
     flux,
+    comparisons,
     stacks: reflectors.stacks.store,
     workspaces: reflectors.workspaces.store,
     updates: reflectors.updates.store,
@@ -124,7 +130,7 @@ export function stackController(options: StackControllerOptions): Controller {
     reconcile: stackReconciler(world, {
       events,
       references,
-      sources: { git, flux },
+      sources: { git, flux, comparisons },
       approvalPolicy: options.approvalPolicy,
       wake,
       metrics: stackMetrics(metrics, world),
@@ -133,10 +139,13 @@ export function stackController(options: StackControllerOptions): Controller {
       const unfollow = suspension.follow(() => {
         for (const stack of world.stacks.list()) wake(keyOf(stack));
       });
+      const unfollowPushes = options.pushes?.follow((push) => git.pushed(push));
       return () => {
         unfollow();
+        unfollowPushes?.();
         git.stop();
         flux.stop();
+        comparisons.stop();
         if (!options.references) references.stop();
         options.approvalPolicy.stop();
       };

@@ -58,6 +58,7 @@ function stepEvents(view: StackView, step: Step): EventNote[] {
     case "removeOrphanFinalizers":
     case "removeUpdateFinalizers":
     case "recordPlan":
+    case "recordSkippedCommit":
     case "writeOutputs":
     case "requestPrerequisites":
     case "checkInputs":

@@ -7,6 +7,7 @@ import { truncate } from "../shared/truncate.ts";
 import { approvalAfter } from "./history/approval.ts";
 import { isDriftShown, type DriftRecord } from "./history/drift.ts";
 import type { Result } from "./history/result.ts";
+import { keptSkippedCommit } from "./history/skipped-commit.ts";
 import { reconcileRequestOf } from "./history/trigger.ts";
 import * as messages from "./messages.ts";
 import type { Outcome } from "./outcome.ts";
@@ -34,6 +35,7 @@ export function stackStatus(view: StackView, { steps, outcome }: Pick<StackPlan,
     ...recordedResult(before, newResult(before, steps)),
     ...recordedDrift(view, record),
     ...(approval && { approval }),
+    ...recordedSkip(view, steps),
   };
 }
 
@@ -44,6 +46,14 @@ export function withoutProgress(status: StackStatus): object {
     ({ reason }) => reason === ("StackProcessing" satisfies StackReason<"Reconciling">),
   );
   return isProcessing ? { ...rest, conditions: withoutMessages(conditions) } : status;
+}
+
+function recordedSkip(view: StackView, steps: readonly Step[]): Pick<StackStatus, "skippedCommit"> {
+  const step = steps.find(({ kind }) => kind === "recordSkippedCommit");
+  const { lastUpdate } = { ...presentStatus(view), ...newResult(presentStatus(view), steps) };
+  const skipped =
+    step?.kind === "recordSkippedCommit" ? step.skipped : keptSkippedCommit(view, lastUpdate?.lastSuccessfulCommit);
+  return skipped ? { skippedCommit: skipped } : {};
 }
 
 function driftRecord(steps: readonly Step[]): DriftRecord | undefined {

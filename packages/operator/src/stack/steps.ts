@@ -1,5 +1,5 @@
 /** What the rules decide: the steps of a Stack's reconcile. */
-import type { NormalStack, Update, Workspace } from "@pko/api";
+import type { NormalStack, SkippedCommit, Update, Workspace } from "@pko/api";
 import type { Plan } from "@pko/kube";
 
 import type { DriftRecord } from "./history/drift.ts";
@@ -24,6 +24,8 @@ export type Step =
   | { readonly kind: "recordDrift"; readonly record: DriftRecord }
   /** Only in the status: a new plan, or that the one in it is superseded. */
   | { readonly kind: "recordPlan"; readonly plan: RecordedPlan }
+  /** Only in the status: nothing runs for this commit. */
+  | { readonly kind: "recordSkippedCommit"; readonly skipped: SkippedCommit }
   /** Those of the last update, which could not be written when its result was recorded. */
   | { readonly kind: "writeOutputs"; readonly updateName: string }
   | { readonly kind: "requestPrerequisites"; readonly requests: readonly PrerequisiteRequest[] }

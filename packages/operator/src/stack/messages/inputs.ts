@@ -29,6 +29,7 @@ export const validSpec = "a valid spec";
 export const waitingForSource = (what: string): string => `Waiting for ${what}.`;
 export const waitingForDestroySource = (what: string): string => `The destroy waits for ${what}.`;
 export const firstCheck = (repository: string): string => `the first check of the repository ${repository}`;
+export const comparing = (commit: string): string => `the comparison of commit ${commit} with the last successful one`;
 export const repositoryFailed = (repository: string, message: string): string =>
   `the repository ${repository}: ${message}`;
 

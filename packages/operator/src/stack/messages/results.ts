@@ -1,5 +1,5 @@
 /** The results of updates and their outputs. */
-import { reconcileRequestAnnotation, type LastUpdate } from "@pko/api";
+import { reconcileRequestAnnotation, type LastUpdate, type SkippedCommit } from "@pko/api";
 
 import { lastTypeOf } from "../history/trigger.ts";
 import type { StackView } from "../view.ts";
@@ -10,11 +10,15 @@ export function succeeded({ type, name }: NamedUpdate, { summary, warning }: Las
   return warning ? `${result} Warning: ${warning}.` : result;
 }
 
-export function upToDate(last: LastUpdate, warnings: readonly string[]): string {
+export function upToDate(last: LastUpdate, warnings: readonly string[], skipped?: SkippedCommit): string {
   const what = lastTypeOf(last) === "preview" ? "The last preview succeeded" : "The last update succeeded";
   const result = last.summary ? `${what}: ${last.summary}.` : `${what}.`;
-  return [result, ...warnings.map((warning) => `Warning: ${warning}.`)].join(" ");
+  const skip = skipped ? [commitSkipped(skipped)] : [];
+  return [result, ...skip, ...warnings.map((warning) => `Warning: ${warning}.`)].join(" ");
 }
+
+const commitSkipped = ({ commit, since }: SkippedCommit): string =>
+  `Nothing ran for commit ${commit}: since ${since}, no file has changed that pathFilters select.`;
 
 const failedUpdate = (last: LastUpdate): string => `The ${lastTypeOf(last)} ${last.name ?? ""} failed`.trim();
 export const noError = "no error message was reported";

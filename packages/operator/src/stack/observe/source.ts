@@ -8,8 +8,12 @@ import { refKey, type Key, type Store } from "@pko/kube";
 import type { FluxSources } from "../../sources/flux-sources.ts";
 import { readCredentials, type ReadSecret, type WorkspaceAuth } from "../../sources/git-credentials.ts";
 import type { GitFollow, GitPoller, GitPollResult } from "../../sources/git-poller.ts";
+import type { GitRemote } from "../../sources/git-remote.ts";
+import type { Comparison, PathComparisons } from "../../sources/path-comparisons.ts";
 import { programView } from "../../sources/program-source.ts";
 import { unavailable, type SourceSpec, type SourceView } from "../../sources/source-view.ts";
+import { globSelector } from "../../shared/globs.ts";
+import { neededComparison } from "../history/skipped-commit.ts";
 import { reconcileRequestOf } from "../history/trigger.ts";
 import * as messages from "../messages.ts";
 import type { StackView } from "../view.ts";
@@ -18,6 +22,7 @@ export interface SourceWorld {
   readonly programs: Store<Program>;
   readonly git: Pick<GitPoller, "latest">;
   readonly flux: Pick<FluxSources, "latest">;
+  readonly comparisons: Pick<PathComparisons, "latest">;
 }
 
 interface SourceContext {
@@ -65,7 +70,45 @@ async function observeGit(world: SourceWorld, source: GitSource, context: Source
     request: JSON.stringify([stack.metadata.generation, reconcileRequestOf(stack)]),
   };
   const seen = world.git.latest(key, wanted);
-  return { source: gitView(source, seen, access.auth), followed: { kind: "git", wanted, seen } };
+  const view = gitView(source, seen, access.auth);
+  const { source: compared, comparison } = observeChanges(world, view, { stack, source, remote: remoteOf(wanted) });
+  return { source: compared, followed: { kind: "git", wanted, seen, ...(comparison && { comparison }) } };
+}
+
+const remoteOf = ({ url, credentials, ca }: GitRemote): GitRemote => ({
+  url,
+  credentials,
+  ...(ca !== undefined && { ca }),
+});
+
+interface Filtered {
+  readonly stack: Stack;
+  readonly source: GitSource;
+  readonly remote: GitRemote;
+}
+
+/** With path filters, the source is pending until the commit has been compared. What cannot be compared has changed. */
+function observeChanges(
+  { comparisons }: SourceWorld,
+  view: SourceView,
+  { stack, source, remote }: Filtered,
+): { readonly source: SourceView; readonly comparison?: Comparison } {
+  if (view.kind !== "ready" || source.pathFilters.length === 0) return { source: view };
+  const needed = neededComparison(stack, view.revision);
+  switch (needed.kind) {
+    case "none":
+      return { source: view };
+    case "known":
+      return { source: { ...view, changes: needed.changes } };
+    case "commits": {
+      const comparison = { ...remote, ...needed.pair };
+      const result = comparisons.latest(comparison);
+      if (!result) return { source: { kind: "pending", what: messages.comparing(view.revision) }, comparison };
+      if (result.kind === "unknown") return { source: view, comparison };
+      const paths = result.paths.filter(globSelector(source.pathFilters));
+      return { source: { ...view, changes: { since: needed.since, paths } }, comparison };
+    }
+  }
 }
 
 function gitView(source: GitSource, polled: GitPollResult, auth: WorkspaceAuth): SourceView {

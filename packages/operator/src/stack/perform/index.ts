@@ -46,6 +46,7 @@ async function perform(performer: Performer, view: StackView, step: Step): Promi
       return step.result.update.type === "up" ? await writeOutputs(performer, view, step.result.update.name) : stepDone;
     case "recordDrift":
     case "recordPlan":
+    case "recordSkippedCommit":
       return stepDone;
     case "writeOutputs":
       return await writeOutputs(performer, view, step.updateName);

@@ -56,6 +56,7 @@ function setting(spec: NonNullable<Parameters<typeof stackOf>[0]>["spec"] = {}) 
     classOf: () => ({ kind: "none" }),
     git: poller as StackWorld["git"],
     flux: poller as StackWorld["flux"],
+    comparisons: poller as StackWorld["comparisons"],
     suspension: { isOn: false, follow: () => () => undefined },
     slots: unlimitedSlots,
   };

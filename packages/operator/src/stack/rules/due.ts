@@ -7,6 +7,7 @@ import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { runDigest } from "../desired/run.ts";
 import type { WorkspaceOrigin } from "../desired/workspace.ts";
 import { correctsDrift } from "../history/drift.ts";
+import { skippedCommit } from "../history/skipped-commit.ts";
 import {
   isCancelled,
   isSameTrigger,
@@ -49,6 +50,8 @@ interface Comparison {
   readonly last: LastUpdate;
   readonly trigger: Trigger;
   readonly aliases: readonly string[];
+  /** Whether the path filters select nothing that the revision changes. */
+  readonly isSkipped: boolean;
 }
 
 /** Changes since the last update. The first that applies is the reason of the next. */
@@ -60,7 +63,8 @@ const changes: readonly (readonly [TriggerReason, (comparison: Comparison) => bo
 ];
 
 /** A tag may move to other content, and a new commit may have the same content: digests decide where both are known. */
-function isOtherRevision({ last, trigger, aliases }: Comparison): boolean {
+function isOtherRevision({ last, trigger, aliases, isSkipped }: Comparison): boolean {
+  if (isSkipped) return false;
   if (last.digest && trigger.digest) return last.digest !== trigger.digest;
   const commit = (last.state === "succeeded" ? last.lastSuccessfulCommit : last.lastAttemptedCommit) ?? "";
   return commit !== trigger.revision && !aliases.includes(commit);
@@ -99,7 +103,8 @@ function updateDue(view: StackView, { aliases, ...source }: ReadySource): Due {
   const trigger = currentTrigger(view, source);
   const now = (reason: TriggerReason): Due => ({ kind: "now", reason, trigger });
   if (!last?.state) return now("first");
-  const change = changes.find(([, isChanged]) => isChanged({ last, trigger, aliases }));
+  const isSkipped = skippedCommit(view) !== undefined;
+  const change = changes.find(([, isChanged]) => isChanged({ last, trigger, aliases, isSkipped }));
   if (change) return now(change[0]);
   // A cancelled update is not retried.
   if (last.state !== "succeeded" && !isCancelled(view.stack, last.name)) {

@@ -45,6 +45,7 @@ import {
 import { noUpdateDue, outputsPending, retryScheduled, workspaceUnneeded } from "./no-update-due.ts";
 import { historyExceeded } from "./history.ts";
 import { classConflict, classUnknown } from "./workspace-class.ts";
+import { commitSkipped } from "./path-filters.ts";
 import { nameOccupied, writeRejected } from "./ownership.ts";
 import { prerequisitesUnmet } from "./prerequisites.ts";
 import { resultsRecorded, resultUnrecorded, updatesOrphaned } from "./result.ts";
@@ -93,6 +94,7 @@ const rules: readonly StackRule[] = [
   retryScheduled, // the last update failed: wait for its retry
   workspaceUnneeded, // no update is due, and workspaceReclaimPolicy is Delete: delete the Workspace
   outputsPending, // no update is due, and the outputs of the last one are not written: write them, or report why not
+  commitSkipped, // no update is due, because the new commit changes nothing that pathFilters select: record it as seen
   noUpdateDue, // up to date, out of retries, or cancelled
   approvalPolicyUnchecked, // approvals are required: wait until the admission policy has been checked
   approvalRejected, // a user rejected the plan: nothing runs until something changes

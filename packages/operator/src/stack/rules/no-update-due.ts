@@ -1,6 +1,7 @@
 /** Rules about a Stack for which no update is due. */
 import type { LastUpdate } from "@pko/api";
 
+import { skippedCommit } from "../history/skipped-commit.ts";
 import { lastTypeOf } from "../history/trigger.ts";
 import * as messages from "../messages.ts";
 import { stalled, type Outcome } from "../outcome.ts";
@@ -77,11 +78,9 @@ export function whyOutputsPending(view: StackView, last: LastUpdate): Pick<Stack
 
 type UpToDate = Extract<Outcome, { kind: "upToDate" }>;
 
-export function upToDateOutcome(
-  { workspace, source }: StackView,
-  last: LastUpdate,
-  nextAt: number | undefined,
-): UpToDate {
+export function upToDateOutcome(view: StackView, last: LastUpdate, nextAt: number | undefined): UpToDate {
+  const { workspace, source } = view;
+  const skipped = skippedCommit(view);
   const isReady = workspace.kind === "present" && workspace.state.kind === "ready";
   const warnings = [isReady && workspace.state.warning, source.kind === "ready" && source.warning, last.warning];
   return {
@@ -89,6 +88,7 @@ export function upToDateOutcome(
     message: messages.upToDate(
       last,
       warnings.flatMap((warning) => warning || []),
+      skipped,
     ),
     ...(nextAt !== undefined && { nextAt }),
   };

@@ -1,0 +1,186 @@
+/**
+ * Which files differ between two commits, without their history or content: the trees that differ are fetched level by level, and
+ * all of a level with one request (docs/adr/0028-path-filters.md has the measurements).
+ */
+import { readPack, type ObjectFormat, type PackObject, type PackObjects } from "./pack.ts";
+import { delimiterPacket, flushPacket, linePacket, parseRawPackets } from "./pkt-line.ts";
+import { requestCommand, unsupported, type Failure, type LsRefsOptions, type UploadPack } from "./upload-pack.ts";
+
+export type TreeDiff =
+  | { readonly kind: "compared"; readonly paths: readonly string[] }
+  /** `reason`: a clause. */
+  | { readonly kind: "unknown"; readonly reason: string }
+  | Failure;
+
+interface CommitsToCompare {
+  readonly from: string;
+  readonly to: string;
+  readonly uploadPack: UploadPack;
+}
+
+/** With more, comparing would cost more than running. */
+const maxPaths = 10_000;
+const maxTrees = 4000;
+const maxWants = 500;
+
+export async function compareCommits(
+  repository: URL,
+  { from, to, uploadPack }: CommitsToCompare,
+  options: LsRefsOptions,
+): Promise<TreeDiff> {
+  if (!uploadPack.canFilter) return unknown("the Git server does not support partial fetches");
+  const fetch = objectFetcher(repository, uploadPack, options);
+  try {
+    const commits = await fetch([from, to], "deepen 1");
+    if (commits.kind !== "fetched") return commits;
+    const [before, after] = [rootTree(commits.objects, from), rootTree(commits.objects, to)];
+    return await diffTrees({ path: "", before, after }, fetch);
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    return unknown(error instanceof Error ? error.message : String(error));
+  }
+}
+
+const unknown = (reason: string): NotCompared => ({ kind: "unknown", reason });
+
+type NotCompared = Exclude<TreeDiff, { kind: "compared" }>;
+type Fetched = { readonly kind: "fetched"; readonly objects: PackObjects } | NotCompared;
+type FetchObjects = (ids: readonly string[], ...lines: readonly string[]) => Promise<Fetched>;
+
+function objectFetcher(repository: URL, { objectFormat }: UploadPack, options: LsRefsOptions): FetchObjects {
+  const format: ObjectFormat = objectFormat === "sha256" ? "sha256" : "sha1";
+  return async (ids, ...lines) => {
+    const objects = new Map<string, PackObject>();
+    for (let at = 0; at < ids.length; at += maxWants) {
+      const command = fetchCommand(ids.slice(at, at + maxWants), { objectFormat, lines });
+      const received = await requestCommand(repository, command, options);
+      if (received.kind !== "received") return received;
+      const pack = packIn(received.bytes);
+      if (!Buffer.isBuffer(pack)) return pack;
+      for (const [id, object] of readPack(pack, format)) objects.set(id, object);
+    }
+    return { kind: "fetched", objects };
+  };
+}
+
+interface FetchDetails {
+  readonly objectFormat: string | undefined;
+  readonly lines: readonly string[];
+}
+
+/** `tree:0` leaves out everything that is not named. */
+export function fetchCommand(ids: readonly string[], { objectFormat, lines }: FetchDetails): string {
+  return [
+    linePacket("command=fetch"),
+    ...(objectFormat === undefined ? [] : [linePacket(`object-format=${objectFormat}`)]),
+    delimiterPacket,
+    linePacket("no-progress"),
+    linePacket("filter tree:0"),
+    ...lines.map(linePacket),
+    ...[...new Set(ids)].map((id) => linePacket(`want ${id}`)),
+    linePacket("done"),
+    flushPacket,
+  ].join("");
+}
+
+/** The response has sections; the pack is in the last one, in packets whose first byte is the channel. */
+function packIn(bytes: Uint8Array): Buffer | NotCompared {
+  const packets = parseRawPackets(bytes);
+  if (!packets) return unsupported;
+  const lines = packets.flatMap((packet) => (packet.kind === "line" ? [packet.data] : []));
+  const error = lines.find((line) => line.subarray(0, 4).toString("latin1") === "ERR ");
+  if (error) return unknown(`the Git server reported: ${error.toString("utf8", 4).trim()}`);
+  const start = lines.findIndex((line) => line.toString("latin1").trimEnd() === "packfile");
+  if (start < 0) return unsupported;
+  const data = lines.slice(start + 1);
+  const fatal = data.find(([channel]) => channel === 3);
+  if (fatal) return unknown(`the Git server reported: ${fatal.toString("utf8", 1).trim()}`);
+  return Buffer.concat(data.filter(([channel]) => channel === 1).map((packet) => packet.subarray(1)));
+}
+
+function rootTree(commits: PackObjects, id: string): string {
+  const commit = commits.get(id);
+  const [, tree] = /^tree ([0-9a-f]+)\n/.exec(commit?.content.toString("latin1", 0, 80) ?? "") ?? [];
+  if (commit?.type !== "commit" || tree === undefined) throw new Error(`the Git server did not send commit ${id}`);
+  return tree;
+}
+
+/** A directory that differs; undefined where it does not exist. */
+interface Difference {
+  readonly path: string;
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+}
+
+async function diffTrees(root: Difference, fetch: FetchObjects): Promise<TreeDiff> {
+  const paths: string[] = [];
+  let fetched = 0;
+  for (let level = root.before === root.after ? [] : [root]; level.length > 0;) {
+    const ids = [...new Set(level.flatMap(({ before, after }) => [before, after]))].filter((id) => id !== undefined);
+    fetched += ids.length;
+    if (fetched > maxTrees) return unknown("too many directories differ");
+    const trees = await fetch(ids);
+    if (trees.kind !== "fetched") return trees;
+    const next: Difference[] = [];
+    for (const each of level) {
+      for (const entry of differingEntries(each, trees.objects)) {
+        if (entry.isSubmodule) return unknown(`the submodule ${entry.path} differs`);
+        if (entry.isFile) paths.push(entry.path);
+        if (entry.before !== undefined || entry.after !== undefined) next.push(entry);
+      }
+    }
+    if (paths.length > maxPaths) return unknown("too many files differ");
+    level = next;
+  }
+  return { kind: "compared", paths: paths.toSorted() };
+}
+
+/** `before` and `after` are set only for directories: a file may have replaced one. */
+interface DifferingEntry extends Difference {
+  readonly isFile: boolean;
+  readonly isSubmodule: boolean;
+}
+
+const directoryMode = "40000";
+const submoduleMode = "160000";
+
+function* differingEntries({ path, before, after }: Difference, trees: PackObjects): Generator<DifferingEntry> {
+  const [old, now] = [entriesOf(before, trees), entriesOf(after, trees)];
+  for (const name of new Set([...old.keys(), ...now.keys()])) {
+    const sides = [old.get(name), now.get(name)] as const;
+    if (sides[0]?.id === sides[1]?.id && sides[0]?.mode === sides[1]?.mode) continue;
+    const treeOf = (entry: TreeEntry | undefined) => (entry?.mode === directoryMode ? entry.id : undefined);
+    yield {
+      path: path === "" ? name : `${path}/${name}`,
+      before: treeOf(sides[0]),
+      after: treeOf(sides[1]),
+      isFile: sides.some((entry) => entry !== undefined && entry.mode !== directoryMode),
+      isSubmodule: sides.some((entry) => entry?.mode === submoduleMode),
+    };
+  }
+}
+
+interface TreeEntry {
+  readonly mode: string;
+  readonly id: string;
+}
+
+/** By name. Each entry is `MODE NAME`, a zero byte, and the object ID in binary form. */
+function entriesOf(id: string | undefined, trees: PackObjects): ReadonlyMap<string, TreeEntry> {
+  const entries = new Map<string, TreeEntry>();
+  if (id === undefined) return entries;
+  const tree = trees.get(id);
+  if (tree?.type !== "tree") throw new Error(`the Git server did not send tree ${id}`);
+  const { content } = tree;
+  const hashBytes = id.length / 2;
+  for (let at = 0; at < content.length;) {
+    const space = content.indexOf(0x20, at);
+    const end = content.indexOf(0, space);
+    if (space < 0 || end < 0 || end + 1 + hashBytes > content.length) throw new Error(`tree ${id} is damaged`);
+    const name = content.toString("utf8", space + 1, end);
+    const object = content.toString("hex", end + 1, end + 1 + hashBytes);
+    entries.set(name, { mode: content.toString("latin1", at, space), id: object });
+    at = end + 1 + hashBytes;
+  }
+  return entries;
+}

@@ -1,0 +1,53 @@
+/** All reads of a Receiver's reconcile. */
+import type { Receiver } from "@pko/api";
+import { builtin, isForbidden, type Client, type Key, type Moment, type Store } from "@pko/kube";
+
+import { versionOf } from "../inputs/reference-poller.ts";
+import type { ActiveReceivers } from "../webhooks/active-receivers.ts";
+import { secretKeyOf } from "./secret-key.ts";
+import type { ReceiverView, SecretView } from "./view.ts";
+
+export interface ReceiverWorld {
+  readonly client: Client;
+  readonly receivers: Store<Receiver>;
+  readonly active: ActiveReceivers;
+  readonly isServed: boolean;
+}
+
+/** Undefined for a Receiver that does not exist. */
+export async function observeReceiver(
+  { client, receivers, active, isServed }: ReceiverWorld,
+  key: Key,
+  { now, signal }: Moment<never>,
+): Promise<ReceiverView | undefined> {
+  const receiver = receivers.get(key);
+  if (!receiver) return undefined;
+  const { namespace = "" } = receiver.metadata;
+  const { name } = receiver.spec.secretRef;
+  const found = await findSecret(client, { namespace, name }, signal);
+  const secretObject = { kind: "Secret", namespace, name, version: versionOf(found) } as const;
+  const secret = secretView(found?.data, secretKeyOf(receiver));
+  return { now, receiver, isServed, secret, secretObject, deliveries: active.deliveriesOf(key) };
+}
+
+async function findSecret(client: Client, ref: { namespace: string; name: string }, signal: AbortSignal) {
+  try {
+    return await client.find(builtin.secrets, ref, { signal });
+  } catch (error) {
+    if (isForbidden(error)) return undefined;
+    throw error;
+  }
+}
+
+function secretView(data: Readonly<Record<string, string>> | undefined, key: string): SecretView {
+  if (!data) return { kind: "missing" };
+  const value = data[key];
+  if (value === undefined) return { kind: "keyMissing" };
+  // Editors and `echo` add line breaks.
+  return {
+    kind: "read",
+    text: Buffer.from(value, "base64")
+      .toString("utf8")
+      .replace(/[\r\n]+$/, ""),
+  };
+}

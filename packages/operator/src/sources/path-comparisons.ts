@@ -1,0 +1,155 @@
+/**
+ * Which files differ between two commits of a repository, for Stacks with path filters. Nothing blocks here: a Stack reads the
+ * result, if there is one, and its key is woken when there is. Stacks that need the same comparison share it.
+ */
+import { parseKey, silentLogger, systemClock, type Clock, type Key, type Logger } from "@pko/kube";
+
+import { contentHash } from "../shared/digest.ts";
+import type { CommitComparer } from "./git-lister.ts";
+import type { ComparedCommits } from "./git-http.ts";
+import { hostOf, type GitRemote } from "./git-remote.ts";
+import { PollQueue, type Poll, type StartedPoll } from "./poll-queue.ts";
+import type { CommitPair } from "./source-view.ts";
+
+export type Comparison = GitRemote & CommitPair;
+
+export interface PathComparisons {
+  /** Undefined while it is not known. */
+  latest(wanted: Comparison): ComparedCommits | undefined;
+  /** The Stack needs this comparison from now on, and no other; none if undefined. It is woken when the result is known. */
+  follow(key: Key, wanted: Comparison | undefined): void;
+  /** Ends all comparisons and forgets everything. */
+  stop(): void;
+}
+
+interface ComparisonOptions {
+  readonly comparer: CommitComparer;
+  readonly wake: (key: Key) => void;
+  readonly clock?: Clock;
+  readonly log?: Logger;
+}
+
+const limits = { total: 64, perHost: 16, perNamespace: 16, suspects: 16 };
+/** For all requests of one comparison. After that, the Stacks that wait for it run. */
+const timeoutMs = 20_000;
+
+interface Entry {
+  readonly comparison: Comparison;
+  readonly followers: Set<Key>;
+  readonly poll: QueuedComparison;
+  result?: ComparedCommits;
+}
+
+interface QueuedComparison extends Poll {
+  readonly id: string;
+}
+
+export function pathComparisons(options: ComparisonOptions): PathComparisons {
+  return new Comparisons(options);
+}
+
+class Comparisons implements PathComparisons {
+  readonly #options: ComparisonOptions;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #entries = new Map<string, Entry>();
+  readonly #idOf = new Map<Key, string>();
+  readonly #queue = new PollQueue<QueuedComparison>(limits);
+  #lifetime = new AbortController();
+
+  constructor(options: ComparisonOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#log = options.log ?? silentLogger;
+  }
+
+  latest(wanted: Comparison): ComparedCommits | undefined {
+    return this.#entries.get(idOf(wanted))?.result;
+  }
+
+  follow(key: Key, wanted: Comparison | undefined): void {
+    const id = wanted && idOf(wanted);
+    const former = this.#idOf.get(key);
+    if (former !== undefined && former !== id) this.#forget(key, former);
+    if (!wanted || id === undefined) return;
+    this.#idOf.set(key, id);
+    const entry = this.#entries.get(id);
+    if (entry) entry.followers.add(key);
+    else this.#start(key, id, wanted);
+  }
+
+  stop(): void {
+    this.#lifetime.abort();
+    this.#lifetime = new AbortController();
+    for (const { poll } of this.#entries.values()) this.#queue.remove(poll);
+    this.#entries.clear();
+    this.#idOf.clear();
+  }
+
+  #forget(key: Key, id: string): void {
+    this.#idOf.delete(key);
+    const entry = this.#entries.get(id);
+    entry?.followers.delete(key);
+    if (!entry || entry.followers.size > 0) return;
+    this.#queue.remove(entry.poll);
+    this.#entries.delete(id);
+  }
+
+  #start(key: Key, id: string, comparison: Comparison): void {
+    const namespace = parseKey(key).namespace ?? "";
+    const host = hostOf(comparison.url);
+    const poll: QueuedComparison = {
+      id,
+      namespaces: new Set([namespace]),
+      host,
+      endpoint: `${namespace} ${host}`,
+      isRequested: false,
+      isSuspect: false,
+    };
+    this.#entries.set(id, { comparison, followers: new Set([key]), poll });
+    this.#queue.push(poll);
+    this.#pump();
+  }
+
+  #pump(): void {
+    for (let next = this.#queue.next(); next; next = this.#queue.next()) void this.#run(next, this.#lifetime.signal);
+  }
+
+  async #run({ poll, end }: StartedPoll<QueuedComparison>, signal: AbortSignal): Promise<void> {
+    const entry = this.#entries.get(poll.id);
+    const result = entry && (await this.#compare(entry.comparison, signal));
+    end();
+    if (entry && !signal.aborted && this.#entries.get(poll.id) === entry && result) {
+      entry.result = result;
+      for (const key of entry.followers) this.#options.wake(key);
+    }
+    this.#pump();
+  }
+
+  /** Ends in time, whatever the server does. */
+  async #compare(comparison: Comparison, signal: AbortSignal): Promise<ComparedCommits> {
+    const { from, to, ...remote } = comparison;
+    const ending = new AbortController();
+    const { promise: late, resolve } = Promise.withResolvers<ComparedCommits>();
+    const end = (): void => {
+      resolve({ kind: "unknown", reason: "the Git server did not respond in time" });
+      ending.abort();
+    };
+    const cancel = this.#clock.after(timeoutMs, end);
+    signal.addEventListener("abort", end, { once: true });
+    try {
+      const comparing = this.#options.comparer.compare(remote, { from, to }, ending.signal);
+      return await Promise.race([late, comparing]);
+    } catch (error) {
+      this.#log.error("comparing two commits failed unexpectedly", { error });
+      return { kind: "unknown", reason: "the commits could not be compared" };
+    } finally {
+      cancel();
+      signal.removeEventListener("abort", end);
+    }
+  }
+}
+
+function idOf({ url, credentials, ca, from, to }: Comparison): string {
+  return contentHash([url, credentials, ca, from, to]);
+}

@@ -1,0 +1,123 @@
+import { describe, expect, test } from "bun:test";
+
+import type { SkippedCommit } from "@pko/api";
+
+import type { SourceView } from "../../sources/source-view.ts";
+import { neededComparison } from "../history/skipped-commit.ts";
+import { stackStatus } from "../status.ts";
+import {
+  anUpdate,
+  aTrigger,
+  cases,
+  creating,
+  failed,
+  git,
+  messageFor,
+  resync,
+  stackOf,
+  succeeded,
+  viewOf,
+} from "../testing/views.ts";
+import { planStack } from "./index.ts";
+
+const [first, second, third] = ["a", "b", "c"].map((letter) => letter.repeat(40)) as [string, string, string];
+const spec = { ...git, pathFilters: ["infra/**"] };
+const last = succeeded({ lastAttemptedCommit: first, lastSuccessfulCommit: first });
+
+const at = (revision: string, paths?: readonly string[]): SourceView => ({
+  kind: "ready",
+  revision,
+  aliases: [],
+  spec: { git: { url: git.projectRepo, ref: revision } },
+  ...(paths && { changes: { since: first, paths } }),
+});
+const skipped: SkippedCommit = { commit: second, since: first };
+
+cases("a Stack with path filters", [
+  [
+    "records a commit that changes nothing that they select",
+    { spec, last, source: at(second, []) },
+    "recordSkippedCommit: Ready",
+  ],
+  [
+    "runs for a commit that changes a selected file",
+    { spec, last, source: at(second, ["infra/a"]) },
+    creating("up for revision"),
+  ],
+  ["runs if it is not known what the commit changes", { spec, last, source: at(second) }, creating("up for revision")],
+  ["records a commit once", { spec, last, status: { skippedCommit: skipped }, source: at(second, []) }, "none: Ready"],
+  [
+    "records the next one",
+    { spec, last, status: { skippedCommit: skipped }, source: at(third, []) },
+    "recordSkippedCommit: Ready",
+  ],
+  [
+    "runs after a failure",
+    { spec, last: failed({ lastAttemptedCommit: second, lastSuccessfulCommit: first }), source: at(third, []) },
+    creating("up for revision"),
+  ],
+  [
+    "runs if the comparison is with another commit than the last successful one",
+    { spec, last: succeeded({ lastAttemptedCommit: third, lastSuccessfulCommit: third }), source: at(second, []) },
+    creating("up for revision"),
+  ],
+  ["runs for a changed spec", { spec, last, generation: 2, source: at(second, []) }, creating("up for generation")],
+  ["runs for a request", { spec, last, request: "now", source: at(second, []) }, creating("up for request")],
+  [
+    "runs for a resync, with the skipped commit",
+    { spec: { ...spec, ...resync(60) }, last, source: at(second, []) },
+    creating("up for resync"),
+  ],
+  [
+    "waits for a running update",
+    { spec, last, source: at(second, []), updates: [anUpdate({ trigger: aTrigger({ revision: first }) })] },
+    "none: StackProcessing",
+  ],
+]);
+
+test("the message names the commit, and the one that was compared with it", () => {
+  expect(messageFor({ spec, last, source: at(second, []) })).toBe(
+    `The last update succeeded. Nothing ran for commit ${second}: since ${first}, no file has changed that pathFilters select.`,
+  );
+});
+
+describe("the status", () => {
+  const statusOf = (setting: Parameters<typeof viewOf>[0]) => stackStatus(viewOf(setting), planStack(viewOf(setting)));
+
+  test("records the skipped commit, and keeps it until another commit has succeeded", () => {
+    expect(statusOf({ spec, last, source: at(second, []) }).skippedCommit).toEqual(skipped);
+    const later = { spec, last, status: { skippedCommit: skipped }, source: at(third, ["infra/a"]) };
+    expect(statusOf(later).skippedCommit).toEqual(skipped);
+    const update = anUpdate({ state: "succeeded", trigger: aTrigger({ revision: third }) });
+    expect(statusOf({ ...later, updates: [update] }).skippedCommit).toBeUndefined();
+  });
+});
+
+describe("a commit is compared", () => {
+  const needed = (setting: Parameters<typeof viewOf>[0], commit: string) => neededComparison(stackOf(setting), commit);
+
+  test("with the last successful one, or the last one that was skipped", () => {
+    expect(needed({ spec, last }, second)).toEqual({
+      kind: "commits",
+      since: first,
+      pair: { from: first, to: second },
+    });
+    const setting = { spec, last, status: { skippedCommit: skipped } };
+    expect(needed(setting, third)).toEqual({ kind: "commits", since: first, pair: { from: second, to: third } });
+    expect(needed(setting, second)).toEqual({ kind: "known", changes: { since: first, paths: [] } });
+  });
+
+  test("not with one that was skipped before another update succeeded", () => {
+    const setting = { spec, last, status: { skippedCommit: { commit: second, since: third } } };
+    expect(needed(setting, third)).toEqual({ kind: "commits", since: first, pair: { from: first, to: third } });
+  });
+
+  test("only if the update would not run anyway", () => {
+    const none = { kind: "none" } as const;
+    expect(needed({ spec }, second)).toEqual(none);
+    expect(needed({ spec, last }, first)).toEqual(none);
+    expect(needed({ spec, last, generation: 2 }, second)).toEqual(none);
+    expect(needed({ spec, last: failed({ lastSuccessfulCommit: first }) }, second)).toEqual(none);
+    expect(needed({ spec, last: succeeded({ lastSuccessfulCommit: "main@sha1:1" }) }, second)).toEqual(none);
+  });
+});

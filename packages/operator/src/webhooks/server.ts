@@ -1,0 +1,117 @@
+/** The HTTPS server for webhooks. It runs in every replica, from the start of the process to its end. */
+import { systemClock, type Clock, type Listen, type Logger } from "@pko/kube";
+
+import { changedCertificate, type Certificate } from "./certificate.ts";
+import { fingerprintOf } from "./leader-address.ts";
+
+interface ServerOptions {
+  readonly listen: Listen;
+  readonly certificate: Certificate;
+  /** Where the certificate is read from; undefined if it was created for this process. */
+  readonly certificateDirectory?: string;
+  readonly handle: (request: Request) => Promise<Response>;
+  readonly log: Logger;
+  readonly clock?: Clock;
+}
+
+export interface WebhookServer {
+  /** The actual port, once it runs. */
+  readonly port: number;
+  /** SHA-256 of the current certificate. */
+  readonly fingerprint: string;
+  /** Returns a function that stops it. */
+  start(): () => Promise<void>;
+}
+
+const certificateCheckMs = 60_000;
+/** In seconds: how long a connection may be silent. */
+const idleTimeout = 15;
+
+export function webhookServer(options: ServerOptions): WebhookServer {
+  return new Server(options);
+}
+
+class Server implements WebhookServer {
+  readonly #options: ServerOptions;
+  readonly #clock: Clock;
+  #certificate: Certificate;
+  #fingerprint: string;
+  #server: Bun.Server<undefined> | undefined;
+  #cancelCheck = (): void => undefined;
+  #isStopped = false;
+
+  constructor(options: ServerOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#certificate = options.certificate;
+    this.#fingerprint = fingerprintOf(options.certificate.cert);
+  }
+
+  get port(): number {
+    return this.#server?.port ?? this.#options.listen.port;
+  }
+
+  get fingerprint(): string {
+    return this.#fingerprint;
+  }
+
+  start(): () => Promise<void> {
+    this.#server = this.#serve();
+    this.#checkLater();
+    return async () => {
+      this.#isStopped = true;
+      this.#cancelCheck();
+      await this.#server?.stop(true);
+    };
+  }
+
+  #serve(): Bun.Server<undefined> {
+    const { listen, handle, log } = this.#options;
+    return Bun.serve({
+      port: this.port,
+      ...(listen.hostname !== undefined && { hostname: listen.hostname }),
+      // Another server takes over the port when the certificate changes.
+      reusePort: true,
+      idleTimeout,
+      // The handler has its own limit, which it counts: beyond this one, Bun responds itself.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      development: false,
+      tls: this.#certificate,
+      fetch: handle,
+      error(error) {
+        log.error("the webhook endpoint failed", { error });
+        return new Response(null, { status: 500 });
+      },
+    });
+  }
+
+  #checkLater(): void {
+    if (this.#options.certificateDirectory === undefined) return;
+    this.#cancelCheck = this.#clock.after(certificateCheckMs, () => void this.#check());
+  }
+
+  async #check(): Promise<void> {
+    const { certificateDirectory = "", log } = this.#options;
+    const changed = await changedCertificate(certificateDirectory, this.#certificate, log);
+    if (this.#isStopped) return;
+    if (changed) this.#renew(changed);
+    this.#checkLater();
+  }
+
+  /** New connections use the new certificate; open ones keep the old one. */
+  #renew(certificate: Certificate): void {
+    const { log } = this.#options;
+    const former = this.#certificate;
+    try {
+      this.#certificate = certificate;
+      const old = this.#server;
+      this.#server = this.#serve();
+      this.#fingerprint = fingerprintOf(certificate.cert);
+      void old?.stop(false);
+      log.info("the webhook endpoint uses a new certificate");
+    } catch (error) {
+      this.#certificate = former;
+      log.warn("the new certificate of the webhook endpoint cannot be used; the former one stays in use", { error });
+    }
+  }
+}

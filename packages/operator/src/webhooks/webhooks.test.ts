@@ -1,0 +1,161 @@
+/** The parts of the endpoint that need no network. */
+import { describe, expect, test } from "bun:test";
+import type { Receiver, ReceiverSpec } from "@pko/api";
+import { manualClock } from "@pko/kube";
+
+import { ActiveReceivers, recordingMs } from "./active-receivers.ts";
+import { acceptedPush } from "./intake.ts";
+import { leaderAddressIn, leaderAnnotations } from "./leader-address.ts";
+import { RequestLimits } from "./limits.ts";
+import { readBody } from "./read-body.ts";
+
+describe("the limits", () => {
+  const admitted = (limits: RequestLimits, receiver: `${string}/${string}`, count: number): number => {
+    let total = 0;
+    for (let index = 0; index < count; index++) {
+      const admission = limits.admit(receiver);
+      if (admission.kind !== "admitted") continue;
+      total++;
+      admission.end();
+    }
+    return total;
+  };
+
+  test("one Receiver may have a burst, and then ten requests a second", async () => {
+    const clock = manualClock();
+    const limits = new RequestLimits(clock);
+    expect(admitted(limits, "a/hooks", 1000)).toBe(100);
+    await clock.advance(1000);
+    expect(admitted(limits, "a/hooks", 1000)).toBe(10);
+  });
+
+  test("a flood to one Receiver leaves the allowance of others", () => {
+    const limits = new RequestLimits(manualClock());
+    admitted(limits, "a/hooks", 100_000);
+    expect(admitted(limits, "b/hooks", 100)).toBe(100);
+  });
+
+  test("all together have a limit", () => {
+    const limits = new RequestLimits(manualClock());
+    const total = Array.from({ length: 20 }, (_, index) => admitted(limits, `n${index}/hooks`, 100));
+    expect(total.reduce((sum, count) => sum + count, 0)).toBe(500);
+  });
+
+  test("few requests of one Receiver, and of all, are in memory at the same time", () => {
+    const limits = new RequestLimits(manualClock());
+    const kinds = (receiver: `${string}/${string}`) => Array.from({ length: 10 }, () => limits.admit(receiver).kind);
+    expect(kinds("a/hooks").filter((kind) => kind === "admitted")).toHaveLength(8);
+    const others = ["b/x", "c/x", "d/x", "e/x"] as const;
+    expect(others.flatMap(kinds).filter((kind) => kind === "admitted")).toHaveLength(32 - 8);
+    expect(limits.admit("f/x").kind).toBe("busy");
+  });
+});
+
+describe("a body", () => {
+  const clock = manualClock();
+  const limits = { maxBytes: 10, timeoutMs: 1000, clock };
+  const requestWith = (body: BodyInit, headers: Record<string, string> = {}): Request =>
+    new Request("https://host/", { method: "POST", body, headers });
+
+  test("is read up to the limit", async () => {
+    expect(await readBody(requestWith("0123456789"), limits)).toEqual({
+      kind: "read",
+      body: Buffer.from("0123456789"),
+    });
+    expect(await readBody(requestWith("0123456789a"), limits)).toEqual({ kind: "tooLarge" });
+  });
+
+  test("is rejected by its announced length, and while it streams if none is announced", async () => {
+    expect(await readBody(requestWith("1", { "content-length": "11" }), limits)).toEqual({ kind: "tooLarge" });
+    let pulled = 0;
+    const endless = new ReadableStream({
+      pull: (controller) => {
+        pulled++;
+        controller.enqueue(new Uint8Array(4));
+      },
+    });
+    expect(await readBody(requestWith(endless), limits)).toEqual({ kind: "tooLarge" });
+    expect(pulled).toBeLessThan(10);
+  });
+
+  test("must arrive in time", async () => {
+    const silent = new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) });
+    const reading = readBody(requestWith(silent), limits);
+    await clock.advance(1001);
+    expect(await reading).toEqual({ kind: "tooSlow" });
+  });
+});
+
+describe("what arrives for a Receiver", () => {
+  test("wakes its controller at once, and then at most once a minute", async () => {
+    const clock = manualClock();
+    const active = new ActiveReceivers(clock);
+    const woken: number[] = [];
+    const start = clock.monotonic();
+    active.wake = () => woken.push(clock.monotonic() - start);
+    active.activate("a/hooks", "secret");
+    for (let round = 0; round < 100; round++) {
+      active.record("a/hooks", { rejection: { at: clock.now(), reason: "badSignature" } });
+      await clock.advance(1000);
+    }
+    expect(woken).toEqual([0, recordingMs]);
+    active.record("b/unknown", { rejection: { at: 0, reason: "badSignature" } });
+    active.clear();
+    await clock.advance(recordingMs * 2);
+    expect(woken).toHaveLength(2);
+    expect(active.secretOf("a/hooks")).toBeUndefined();
+  });
+});
+
+describe("a filter", () => {
+  const receiverWith = (filter?: ReceiverSpec["filter"]): Receiver => ({
+    apiVersion: "auto.pulumi.com/v1alpha1",
+    kind: "Receiver",
+    metadata: { name: "hooks", namespace: "team" },
+    spec: { type: "GitHub", secretRef: { name: "hooks" }, ...(filter && { filter }) },
+  });
+  const pushed = {
+    kind: "push",
+    repositories: ["https://git.example/a/web"],
+    refs: ["refs/heads/main", "refs/tags/v1"],
+  } as const;
+  const cases: readonly (readonly [string, ReceiverSpec["filter"], readonly string[] | undefined])[] = [
+    ["that is absent accepts everything", undefined, pushed.refs],
+    ["accepts a repository by any of its URLs", { repositories: ["git@git.example:a/web.git"] }, pushed.refs],
+    ["rejects other repositories", { repositories: ["https://git.example/a/api"] }, undefined],
+    ["accepts refs by globs", { refs: ["refs/heads/*"] }, ["refs/heads/main"]],
+    ["excludes refs", { refs: ["!refs/tags/**"] }, ["refs/heads/main"]],
+    ["rejects other refs", { refs: ["refs/heads/release"] }, undefined],
+  ];
+  test.each(cases)("%s", (_, filter, refs) => {
+    const push = acceptedPush(receiverWith(filter), pushed);
+    expect(push).toEqual(refs && { namespace: "team", repositories: pushed.repositories, refs });
+  });
+
+  test("of refs does not stop a push that may have changed any", () => {
+    const push = acceptedPush(receiverWith({ refs: ["refs/heads/main"] }), { ...pushed, refs: [] });
+    expect(push?.refs).toEqual([]);
+  });
+});
+
+describe("the leader's address", () => {
+  const fingerprint = Array.from({ length: 32 }, () => "AB").join(":");
+
+  test("is read from the annotation that the leader writes", () => {
+    for (const host of ["10.1.2.3", "fd00::1"]) {
+      const address = { host, port: 9443, fingerprint };
+      expect(leaderAddressIn(leaderAnnotations(address))).toEqual(address);
+    }
+  });
+
+  test.each([
+    "",
+    "10.1.2.3",
+    "10.1.2.3 9443",
+    `host 9443 ${fingerprint}`,
+    `10.1.2.3 x ${fingerprint}`,
+    "10.1.2.3 1 AB",
+  ])("is unknown if the annotation is %p", (text) =>
+    expect(leaderAddressIn({ "pulumi.com/webhook-leader": text })).toBeUndefined(),
+  );
+});
