@@ -24,7 +24,7 @@ import {
 } from "../harness.ts";
 import { pictureSize, updatePicture } from "./pictures.ts";
 
-const slow = 300_000;
+const slow = 480_000;
 const scene = useScene("why", {
   secondNamespace: "why-leaving",
   git: {
@@ -336,7 +336,7 @@ async function explanationOf(name: string, { reason, cause, message }: Situation
     return last.cause === cause && message.test(last.message ?? "") && last;
   };
   try {
-    return await waitFor(poll, { timeoutMs: 60_000, pollMs: 1000, what: cause });
+    return await waitFor(poll, { timeoutMs: 180_000, pollMs: 1000, what: cause });
   } catch (error) {
     throw new Error(`why ${name}: expected ${cause}, found ${JSON.stringify(last, undefined, 2)}`, { cause: error });
   }
