@@ -22,6 +22,7 @@ export { updateFinalizer } from "./update/finalizer.ts";
 export { approvalIndexers } from "./shared/approvals.ts";
 export { restsUntil, updateIndexers, workspaceIndex } from "./shared/updates.ts";
 export type { ClassReflectors } from "./shared/workspace-classes.ts";
+export { jittered } from "./shared/pauses.ts";
 export { readOutputs } from "./shared/outputs/stored-outputs.ts";
 export { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
 export { stackController, type StackControllerOptions } from "./stack/controller.ts";

@@ -7,12 +7,14 @@ import {
   manualClock,
   metricsRegistry,
   reflector,
+  timestamp,
   type ManualClock,
   type Registry,
 } from "@pko/kube";
 import {
   approvalIndexers,
   approvals,
+  jittered,
   ownedUpdateIndexers,
   programs,
   stackController,
@@ -70,9 +72,6 @@ function idleStack(index: number, namespace: string): Stack {
           observedGeneration: 1,
         },
       ],
-      ...(index % 5 === 0 && {
-        next: { what: "the periodic resync", time: new Date(noon + 3_540_000).toISOString().replace(".000", "") },
-      }),
     },
   };
 }
@@ -142,8 +141,10 @@ test("1,000 idle Stacks: no write in ten minutes, none after a restart", async (
   const workers = Array.from({ length: 8 }, async () => {
     for (let index = indexes.pop(); index !== undefined; index = indexes.pop()) {
       const { status, ...stack } = idleStack(index, namespace);
-      await client.create(stacks, stack);
-      const patch = { type: "merge", body: { status } } as const;
+      const { metadata } = await client.create(stacks, stack);
+      const time = timestamp(noon - 60_000 + jittered(3_600_000, metadata.uid ?? ""));
+      const next = index % 5 === 0 ? { next: { what: "the periodic resync", time } } : {};
+      const patch = { type: "merge", body: { status: { ...status, ...next } } } as const;
       await client.patch(stacks, { namespace, name: `s${index}` }, { patch, subresource: "status" });
     }
   });
