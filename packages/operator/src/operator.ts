@@ -156,7 +156,7 @@ async function openApi({ options, credentials, log }: OperatorContext, { metrics
   const reading = connect(credentials, connection);
   if (options.upgradeCrds) await upgradeCrds({ client: reading, log });
   const suspension = suspensionSwitch({ log, metrics });
-  const workspaceClasses = await classReflectors(reading, watchErrors(log), log);
+  const workspaceClasses = await classReflectors(reading, { ...watchErrors(log), timing: unhurried }, log);
   const parts = { credentials, connection, log, metrics, suspension, workspaceClasses, webhooks };
   const elector = createElector(options, parts);
   const client = connectFenced({ credentials, leadership: elector, options: connection });
@@ -223,8 +223,8 @@ function enqueueAll(controller: Controller, keys: readonly Key[]): void {
 const workspacesWithPods = ({ pods }: ReturnType<typeof sharedReflectors>): Key[] =>
   pods.store.list().flatMap((pod) => workspaceOfPod(pod) ?? []);
 
-/** Nothing waits for the total size of the records, so a lost event may be found minutes later. */
-const unhurried = { quietCompareMinMs: 4 * 60_000, quietCompareMaxMs: 5 * 60_000 };
+/** Of kinds for which no one waits, and that rarely change: a lost event may be found minutes later. */
+const unhurried = { quietCompareMinMs: 8 * 60_000, quietCompareMaxMs: 10 * 60_000 };
 
 const watchErrors = (log: Logger): Pick<ReflectorOptions<KubeObject>, "onError"> => ({
   onError: (error, what) => log.warn("watch interrupted", { what, error }),

@@ -35,7 +35,7 @@ const needed = [
 /** Undefined where the operator may not watch classes and namespaces. Checked once: new permissions need a restart. */
 export async function classReflectors(
   client: Client,
-  options: Pick<ReflectorOptions<KubeObject>, "onError">,
+  options: Pick<ReflectorOptions<KubeObject>, "onError" | "timing">,
   log: Logger,
 ): Promise<ClassReflectors | undefined> {
   const missing = await missingPermissions(client);
