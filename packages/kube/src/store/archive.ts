@@ -1,6 +1,6 @@
 /**
- * Packs objects that are kept for long and rarely read, such as the history of updates: a packed object takes less than a tenth of
- * the memory. Objects of one kind differ mostly in UIDs, digests, times and numbers. These are its values; the rest of its JSON is a
+ * Packs objects that are kept for long and rarely read, such as the history of updates, to save memory
+ * (docs/adr/0031-scale.md). Objects of one kind differ mostly in UIDs, digests, times and numbers. These are its values; the rest of its JSON is a
  * template that many objects share.
  */
 
