@@ -2,7 +2,7 @@
 import { run } from "@pko/cluster";
 
 import { memoryPerObject, type ScaleFigures } from "../parts/scale/figures.ts";
-import { figure, type Findings } from "../report/figures.ts";
+import { figure, type Findings, type Unit } from "../report/figures.ts";
 import type { StandaloneScenario } from "./scenario.ts";
 
 export const scale: StandaloneScenario = {
@@ -25,22 +25,22 @@ export function findings({ phases, window }: ScaleFigures): Findings {
   if (!last) return { figures: [] };
   const note = `${last.stacks} Stacks, ${last.updates} Updates`;
   const memory = memoryPerObject(phases);
-  const one = (id: string, title: string, value: number, unit: "ms" | "MB" | "KB" | "m" | "/h" | "count") =>
+  const one = (unit: Unit, [id, title]: readonly [id: string, title: string], value: number) =>
     figure({ id: `scale.${id}`, title: `scale: ${title}`, unit, note }, [value]);
   const windowMs = window.seconds * 1000;
   const writes = Object.entries(window.writes);
   return {
     figures: [
-      ...one("resident", "operator resident", window.usage.residentMb, "MB"),
-      ...one("anonymous", "operator anonymous", window.usage.anonymousMb, "MB"),
-      ...one("peak", "operator at its peak", window.usage.peakMb, "MB"),
-      ...(memory ? one("stack", "memory for each Stack", memory.stackKb, "KB") : []),
-      ...(memory ? one("update", "memory for each Update", memory.updateKb, "KB") : []),
-      ...one("restart", "restart → caught up", last.caughtUpMs, "ms"),
-      ...one("restart.cpu", "CPU time of the restart", last.startCpuMs, "ms"),
-      ...one("cpu", "CPU while idle", (window.cpuMs / windowMs) * 1000, "m"),
-      ...one("requests", "API requests while idle", (window.requests * hourMs) / windowMs, "/h"),
-      ...one("writes", `writes in ${window.seconds} s, except to the Lease`, total(writes), "count"),
+      ...one("MB", ["resident", "operator resident"], window.usage.residentMb),
+      ...one("MB", ["anonymous", "operator anonymous"], window.usage.anonymousMb),
+      ...one("MB", ["peak", "operator at its peak"], window.usage.peakMb),
+      ...(memory ? one("KB", ["stack", "memory for each Stack"], memory.stackKb) : []),
+      ...(memory ? one("KB", ["update", "memory for each Update"], memory.updateKb) : []),
+      ...one("ms", ["restart", "restart → caught up"], last.caughtUpMs),
+      ...one("ms", ["restart.cpu", "CPU time of the restart"], last.startCpuMs),
+      ...one("m", ["cpu", "CPU while idle"], (window.cpuMs / windowMs) * 1000),
+      ...one("/h", ["requests", "API requests while idle"], (window.requests * hourMs) / windowMs),
+      ...one("count", ["writes", `writes in ${window.seconds} s, except to the Lease`], total(writes)),
     ],
   };
 }

@@ -1,4 +1,4 @@
-/** When keys are due: a heap with one timer for all of them, because a timer for each of 100,000 keys takes 60 MB. */
+/** When keys are due: a heap with one timer for all of them, because there may be 100,000 keys. */
 import type { Clock } from "../clock.ts";
 import type { Key } from "../resource.ts";
 

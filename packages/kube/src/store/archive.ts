@@ -1,6 +1,6 @@
 /**
- * Packs objects that are kept for long and rarely read, such as the history of updates: a packed object takes less than a tenth of
- * the memory. Objects of one kind differ mostly in UIDs, digests, times and numbers. These are its values; the rest of its JSON is a
+ * Packs objects that are kept for long and rarely read, such as the history of updates, to save memory
+ * (docs/adr/0031-scale.md). Objects of one kind differ mostly in UIDs, digests, times and numbers. These are its values; the rest of its JSON is a
  * template that many objects share.
  */
 
@@ -11,9 +11,8 @@ const unique =
 const separator = "\u001f";
 
 interface Template {
+  /** The texts between the values, joined: as a list they would take more than twice the memory. */
   readonly text: string;
-  /** The texts between the values. */
-  readonly parts: readonly string[];
   uses: number;
 }
 
@@ -45,7 +44,8 @@ export class Archive<T extends object> {
     return { template: this.#use(parts), values: flat(values) };
   }
 
-  unpack({ template: { parts }, values }: Packed): T {
+  unpack({ template, values }: Packed): T {
+    const parts = template.text.split(separator);
     let text = parts[0] ?? "";
     let before = "";
     const given = values.split(separator);
@@ -63,7 +63,7 @@ export class Archive<T extends object> {
   }
 
   #use(text: string): Template {
-    const template = this.#templates.get(text) ?? { text: flat(text), parts: text.split(separator), uses: 0 };
+    const template = this.#templates.get(text) ?? { text: flat(text), uses: 0 };
     this.#templates.set(template.text, template);
     template.uses++;
     return template;

@@ -12,7 +12,7 @@ interface IndexedStoreOptions<T> {
   readonly onError: (error: unknown, what: string) => void;
 }
 
-/** Most lists are short, and a Set of a few keys takes five times the memory. */
+/** Most lists are short, and an array of a few keys takes less memory than a Set. */
 type Index = Map<string, Key[]>;
 
 /** An archived object. */

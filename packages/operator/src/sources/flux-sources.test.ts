@@ -167,7 +167,8 @@ test("a kind is checked by its first page, however many objects it has", async (
     discover: () => Promise.resolve([{ ...wanted.ref, plural: "artifacts", namespaced: true }]),
     async *pages(_: unknown, { pageSize }: { readonly pageSize?: number }) {
       yield { resourceVersion: "1", items: [] };
-      while (pageSize === 1) yield { resourceVersion: "1", items: [], page: ++pages };
+      if (pageSize !== 1) return;
+      for (;;) yield { resourceVersion: "1", items: [], page: ++pages };
     },
     watch: () => Readable.from([]),
   };
