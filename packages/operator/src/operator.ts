@@ -98,7 +98,7 @@ export async function operator(context: OperatorContext): Promise<Manager> {
   const wakes = () => ({ owners: [stackControl, workspaceControl], updates: updateControl });
   const limited = operatorSlots(options, { reflectors, workspaceClasses, metrics, wakes });
   const approvalPolicy = policyProbe({ client, log });
-  const shared = { client, events, log, metrics, workspaceClasses, approvalPolicy, slots: limited };
+  const shared = { client, events, log, metrics, workspaceClasses, references, approvalPolicy, slots: limited };
   const workspaceControl = workspaceController({
     ...shared,
     reflectors,
@@ -107,7 +107,6 @@ export async function operator(context: OperatorContext): Promise<Manager> {
     runs: running,
     githubApps,
     clearances: cleared,
-    references,
     settings: workspaceSettings(options),
   });
   const updateControl = updateController({
@@ -121,13 +120,12 @@ export async function operator(context: OperatorContext): Promise<Manager> {
   const stackControl = stackController({
     ...shared,
     reflectors,
-    references,
     suspension,
     pushes: webhooks.pushes,
     ...stackSettings(options, githubApps),
   });
   const programControl = programController({ ...shared, reflector: reflectors.programs });
-  const receiverControl = receiverController({ ...shared, ...webhooks, reflector: reflectors.receivers, references });
+  const receiverControl = receiverController({ ...shared, ...webhooks, reflector: reflectors.receivers });
   const recordsControl = recordsController({ ...shared, ...reflectors, maxTotalBytes: options.maxRecordsBytes });
   // Workspaces without a pod get a certificate when they wake.
   const stopFollowingCa = ca.follow(() => enqueueAll(workspaceControl, workspacesWithPods(reflectors)));

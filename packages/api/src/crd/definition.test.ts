@@ -52,6 +52,7 @@ test("the kinds share a category, and each has a short name", () => {
     ["Update", ["upd"]],
     ["Approval", ["appr"]],
     ["UpdateRecord", ["updrec"]],
+    ["WorkspaceClass", ["wksclass"]],
     ["Receiver", ["recv"]],
   ]);
   for (const { spec } of customResourceDefinitions()) expect(spec.names["categories"]).toEqual(["pulumi"]);
