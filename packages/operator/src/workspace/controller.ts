@@ -41,7 +41,7 @@ import { workspaceEvents } from "./events.ts";
 import { remember, retryImmediately, type WorkspaceMemory } from "./memory.ts";
 import { observeWorkspace, type WorkspaceStores, type WorkspaceWorld } from "./observe/index.ts";
 import { hasNoShell } from "./observe/pod.ts";
-import { preemptionReader } from "./observe/room.ts";
+import { preemptionReader } from "./preemptions.ts";
 import type { Outcome } from "./outcome.ts";
 import { performWorkspace, quietSteps } from "./perform/index.ts";
 import type { Performer } from "./perform/owned.ts";

@@ -21,13 +21,13 @@ function lineOf(keys: readonly string[], held: Readonly<Record<string, number>> 
 }
 
 describe("the order in which slots are given", () => {
-  test.each<[string, string[], Record<string, number>, string[]]>([
-    ["first in, first out in a namespace", ["a/1", "a/2", "a/3"], {}, ["a/1", "a/2", "a/3"]],
-    ["namespaces take turns", ["a/1", "a/2", "a/3", "b/1", "b/2"], {}, ["a/1", "b/1", "a/2", "b/2", "a/3"]],
-    ["a namespace that holds less comes first", ["a/1", "a/2", "b/1", "b/2"], { a: 2 }, ["b/1", "b/2", "a/1", "a/2"]],
-    ["until both hold equally many", ["a/1", "a/2", "b/1", "b/2"], { a: 1 }, ["b/1", "a/1", "b/2", "a/2"]],
-  ])("%s", (_, keys, held, order) => {
-    expect(lineOf(keys, held).drain()).toEqual(order);
+  test.each<[string, Parameters<typeof lineOf>, string[]]>([
+    ["first in, first out in a namespace", [["a/1", "a/2", "a/3"]], ["a/1", "a/2", "a/3"]],
+    ["namespaces take turns", [["a/1", "a/2", "a/3", "b/1", "b/2"]], ["a/1", "b/1", "a/2", "b/2", "a/3"]],
+    ["a namespace that holds less comes first", [["a/1", "a/2", "b/1", "b/2"], { a: 2 }], ["b/1", "b/2", "a/1", "a/2"]],
+    ["until both hold equally many", [["a/1", "a/2", "b/1", "b/2"], { a: 1 }], ["b/1", "a/1", "b/2", "a/2"]],
+  ])("%s", (_, waiting, order) => {
+    expect(lineOf(...waiting).drain()).toEqual(order);
   });
 
   test("a namespace at its limit is passed over", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Update } from "@pko/api";
+import type { Condition, Update } from "@pko/api";
 import { keyOf, manualClock, metricsRegistry, type ChangeListener, type Key, type Store } from "@pko/kube";
 
 import { updates as kind } from "../../kinds.ts";
@@ -7,17 +7,17 @@ import { slots, starting, type SlotLimits } from "./slots.ts";
 
 type Phase = "new" | "running" | "lost" | "complete";
 
-const conditions = {
+const rest = { message: "", lastTransitionTime: "2030-01-01T00:00:00Z", observedGeneration: 1 };
+const conditions: Readonly<Record<Phase, readonly Condition[]>> = {
   new: [],
   running: [],
-  lost: [{ type: "Stalled", status: "True", reason: "NodeLost" }],
-  complete: [{ type: "Complete", status: "True", reason: "Updated" }],
-} as const;
+  lost: [{ type: "Stalled", status: "True", reason: "NodeLost", ...rest }],
+  complete: [{ type: "Complete", status: "True", reason: "Updated", ...rest }],
+};
 
 /** The Update of the workspace of this key. */
 function update(workspace: Key, phase: Phase, name = "run"): Update {
   const [namespace = "", workspaceName = ""] = workspace.split("/");
-  const rest = { message: "", lastTransitionTime: "2030-01-01T00:00:00Z", observedGeneration: 1 };
   return {
     apiVersion: kind.apiVersion,
     kind: kind.kind,
@@ -25,7 +25,7 @@ function update(workspace: Key, phase: Phase, name = "run"): Update {
     spec: { workspaceName, stackName: "dev", type: "up" },
     status: {
       ...(phase !== "new" && { podUid: "pod" }),
-      conditions: conditions[phase].map((condition) => ({ ...condition, ...rest })),
+      conditions: [...conditions[phase]],
     },
   };
 }

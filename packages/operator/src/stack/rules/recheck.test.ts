@@ -13,20 +13,21 @@ const secondsUntilNext = (setting: Setting, obstacle?: StackView["obstacle"]): n
 const unavailable: Setting = { source: { kind: "unavailable", problem: "unreachable", message: "no route to host" } };
 const missing: Setting = { missing: ["there is no Secret token"] };
 
-test.each<[string, Setting, StackView["obstacle"], number]>([
-  ["an unavailable source soon", unavailable, undefined, 15],
-  ["a missing input soon", missing, undefined, 15],
+const aWhile = now - 400_000;
+
+test.each<[string, Parameters<typeof secondsUntilNext>, number]>([
+  ["an unavailable source soon", [unavailable], 15],
+  ["a missing input soon", [missing], 15],
   [
     "less often the longer the source is unavailable",
-    unavailable,
-    { reason: "SourceUnavailable", since: now - 400_000 },
+    [unavailable, { reason: "SourceUnavailable", since: aWhile }],
     100,
   ],
-  ["less often the longer the input is missing", missing, { reason: "SpecInvalid", since: now - 400_000 }, 100],
-  ["every five minutes in the end", unavailable, { reason: "SourceUnavailable", since: now - 86_400_000 }, 300],
-  ["soon if it was stalled for another reason", unavailable, { reason: "UpdateFailed", since: now - 400_000 }, 15],
-])("checks %s", (_, setting, obstacle, seconds) => {
-  expect(secondsUntilNext(setting, obstacle)).toBe(seconds);
+  ["less often the longer the input is missing", [missing, { reason: "SpecInvalid", since: aWhile }], 100],
+  ["every five minutes in the end", [unavailable, { reason: "SourceUnavailable", since: now - 86_400_000 }], 300],
+  ["soon if it was stalled for another reason", [unavailable, { reason: "UpdateFailed", since: aWhile }], 15],
+])("checks %s", (_, situation, seconds) => {
+  expect(secondsUntilNext(...situation)).toBe(seconds);
 });
 
 test("not all Stacks check at the same time", () => {

@@ -10,7 +10,7 @@ import { defaultLostNodeMs } from "../../shared/pods/lost-node.ts";
 import { isCertificateKnown, retryOf, type WorkspaceMemory } from "../memory.ts";
 import type { ClassReader } from "../../shared/workspace-classes.ts";
 import { findPod, observePod, observeStatefulSet } from "./pod.ts";
-import type { PreemptionReader } from "./room.ts";
+import type { PreemptionReader } from "../preemptions.ts";
 import { observeUpdates } from "./updates.ts";
 import type { WorkspaceSettings } from "../settings.ts";
 import type { WorkspaceView } from "../view.ts";

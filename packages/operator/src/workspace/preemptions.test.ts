@@ -3,10 +3,10 @@ import type { Workspace } from "@pko/api";
 import type { ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import { unlimitedSlots } from "../../shared/channels/slots.ts";
-import { now, settings } from "../testing/views.ts";
-import type { WorkspaceStores } from "./index.ts";
-import { preemptionReader } from "./room.ts";
+import { unlimitedSlots } from "../shared/channels/slots.ts";
+import { now, settings } from "./testing/views.ts";
+import type { WorkspaceStores } from "./observe/index.ts";
+import { preemptionReader } from "./preemptions.ts";
 
 const unschedulable: ApiObject<Pod> = {
   apiVersion: "v1",

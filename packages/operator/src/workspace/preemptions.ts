@@ -1,16 +1,19 @@
-/** Pods that no node can take, and Workspaces that could make room for them. */
+/**
+ * Which idle workspaces make room for pods that no node can take: computed from the stores of all Workspaces, for all of them
+ * together, and read by each as a fact.
+ */
 import type { Workspace } from "@pko/api";
 import { keyOf, type ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import { parseTimestamp } from "../../shared/parse-timestamp.ts";
-import { workspaceOfPod } from "../../shared/pods/workspace-pod.ts";
-import { planPreemptions, wantsRoom, type UnschedulablePod } from "../idle/preemption.ts";
-import { isUnschedulable, schedulingCondition } from "../pod/explain-pod.ts";
-import type { Candidate, Preemptions } from "../view.ts";
-import type { WorkspaceStores } from "./index.ts";
-import { findPod } from "./pod.ts";
-import { observeUpdates } from "./updates.ts";
+import { parseTimestamp } from "../shared/parse-timestamp.ts";
+import { workspaceOfPod } from "../shared/pods/workspace-pod.ts";
+import { planPreemptions, wantsRoom, type UnschedulablePod } from "./idle/preemption.ts";
+import { isUnschedulable, schedulingCondition } from "./pod/explain-pod.ts";
+import type { Candidate, Preemptions } from "./view.ts";
+import type { WorkspaceStores } from "./observe/index.ts";
+import { findPod } from "./observe/pod.ts";
+import { observeUpdates } from "./observe/updates.ts";
 
 const unschedulableIndex = "workspace/unschedulable";
 
