@@ -38,6 +38,7 @@ import { workspaceKeyOf } from "../shared/updates.ts";
 import { workspaceOfPod } from "../shared/pods/workspace-pod.ts";
 import type { GitHubAppTokens } from "../sources/github-app.ts";
 import { workspaceEvents } from "./events.ts";
+import { planPreemptions } from "./idle/preemption.ts";
 import { remember, retryImmediately, type WorkspaceMemory } from "./memory.ts";
 import { observeWorkspace, type WorkspaceStores, type WorkspaceWorld } from "./observe/index.ts";
 import { hasNoShell } from "./observe/pod.ts";
@@ -196,7 +197,7 @@ function worldOf(options: WorkspaceControllerOptions, memory: WorkspaceWorld["me
     settings,
     memory,
   };
-  return { ...stores, preemptions: preemptionReader(stores) };
+  return { ...stores, preemptions: preemptionReader(stores, planPreemptions) };
 }
 
 interface Follower {

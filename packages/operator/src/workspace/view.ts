@@ -63,6 +63,22 @@ export interface UpdateFacts {
   readonly endedAt?: number;
 }
 
+/** A pod of any Workspace that no node can take. */
+export interface UnschedulablePod {
+  readonly workspace: Key;
+  /** Of the scheduler. */
+  readonly message: string;
+  readonly createdAt: number;
+}
+
+/** Which pods want and make room, and which Workspaces could. */
+export interface Room {
+  readonly now: number;
+  readonly unschedulable: readonly UnschedulablePod[];
+  readonly terminatingPods: number;
+  readonly candidates: readonly Candidate[];
+}
+
 /** Which Workspaces are scaled to zero early, because no node can take the pods of others. */
 export interface Preemptions {
   readonly victims: ReadonlySet<Key>;

@@ -26,7 +26,7 @@ describe("the order in which slots are given", () => {
     ["namespaces take turns", ["a/1", "a/2", "a/3", "b/1", "b/2"], {}, ["a/1", "b/1", "a/2", "b/2", "a/3"]],
     ["a namespace that holds less comes first", ["a/1", "a/2", "b/1", "b/2"], { a: 2 }, ["b/1", "b/2", "a/1", "a/2"]],
     ["until both hold equally many", ["a/1", "a/2", "b/1", "b/2"], { a: 1 }, ["b/1", "a/1", "b/2", "a/2"]],
-  ])("%s", (_, keys, held, order) => {
+  ])("%s", (...[, keys, held, order]) => {
     expect(lineOf(keys, held).drain()).toEqual(order);
   });
 

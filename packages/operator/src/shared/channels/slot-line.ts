@@ -85,9 +85,9 @@ export class SlotLine {
   #next(): string | undefined {
     let next: string | undefined;
     for (const namespace of this.#lines.keys()) {
-      const { held, limit } = this.#shares;
-      if (held(namespace) >= limit(namespace)) continue;
-      const fewer = next === undefined ? -1 : held(namespace) - held(next);
+      const held = this.#shares.held(namespace);
+      if (held >= this.#shares.limit(namespace)) continue;
+      const fewer = next === undefined ? -1 : held - this.#shares.held(next);
       if (fewer < 0 || (fewer === 0 && this.#servedAt(namespace) < this.#servedAt(next ?? ""))) next = namespace;
     }
     return next;

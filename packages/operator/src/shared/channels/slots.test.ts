@@ -7,17 +7,24 @@ import { slots, starting, type SlotLimits } from "./slots.ts";
 
 type Phase = "new" | "running" | "lost" | "complete";
 
+const condition = (type: string, reason: string) => ({
+  type,
+  status: "True" as const,
+  reason,
+  message: "",
+  lastTransitionTime: "2030-01-01T00:00:00Z",
+  observedGeneration: 1,
+});
 const conditions = {
   new: [],
   running: [],
-  lost: [{ type: "Stalled", status: "True", reason: "NodeLost" }],
-  complete: [{ type: "Complete", status: "True", reason: "Updated" }],
-} as const;
+  lost: [condition("Stalled", "NodeLost")],
+  complete: [condition("Complete", "Updated")],
+};
 
 /** The Update of the workspace of this key. */
 function update(workspace: Key, phase: Phase, name = "run"): Update {
   const [namespace = "", workspaceName = ""] = workspace.split("/");
-  const rest = { message: "", lastTransitionTime: "2030-01-01T00:00:00Z", observedGeneration: 1 };
   return {
     apiVersion: kind.apiVersion,
     kind: kind.kind,
@@ -25,7 +32,7 @@ function update(workspace: Key, phase: Phase, name = "run"): Update {
     spec: { workspaceName, stackName: "dev", type: "up" },
     status: {
       ...(phase !== "new" && { podUid: "pod" }),
-      conditions: conditions[phase].map((condition) => ({ ...condition, ...rest })),
+      conditions: conditions[phase],
     },
   };
 }

@@ -25,7 +25,7 @@ test.each<[string, Setting, StackView["obstacle"], number]>([
   ["less often the longer the input is missing", missing, { reason: "SpecInvalid", since: now - 400_000 }, 100],
   ["every five minutes in the end", unavailable, { reason: "SourceUnavailable", since: now - 86_400_000 }, 300],
   ["soon if it was stalled for another reason", unavailable, { reason: "UpdateFailed", since: now - 400_000 }, 15],
-])("checks %s", (_, setting, obstacle, seconds) => {
+])("checks %s", (...[, setting, obstacle, seconds]) => {
   expect(secondsUntilNext(setting, obstacle)).toBe(seconds);
 });
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import type { ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import type { Candidate } from "../view.ts";
-import { planPreemptions, wantsRoom, type UnschedulablePod } from "./preemption.ts";
+import type { Candidate, UnschedulablePod } from "../view.ts";
+import { planPreemptions, wantsRoom } from "./preemption.ts";
 import { ago, notReady, now, ready, update, view, wokenFor, type Trait } from "../testing/views.ts";
 
 const text = (ms: number): string => new Date(ms).toISOString();

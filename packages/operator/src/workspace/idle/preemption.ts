@@ -2,29 +2,23 @@
 import { keyOf, parseKey, type Key } from "@pko/kube";
 
 import { isUnschedulable } from "../pod/explain-pod.ts";
-import { hasWork, idleSince, isFailed, isPrepared, wokenUntil, type Candidate, type Preemptions } from "../view.ts";
+import {
+  hasWork,
+  idleSince,
+  isFailed,
+  isPrepared,
+  wokenUntil,
+  type Candidate,
+  type Preemptions,
+  type Room,
+  type UnschedulablePod,
+} from "../view.ts";
 
 /** A pod that has just become ready is about to get its Update: it makes no room for others. */
 export const leastIdleMs = 5000;
 
 /** A pod that fits on no node at all must not shorten the idle timeout of other workspaces for longer than this. */
 const longestWaitMs = 10 * 60_000;
-
-/** A pod of any Workspace that no node can take. */
-export interface UnschedulablePod {
-  readonly workspace: Key;
-  /** Of the scheduler. */
-  readonly message: string;
-  readonly createdAt: number;
-}
-
-/** Which pods want and make room, and which Workspaces could. */
-export interface Room {
-  readonly now: number;
-  readonly unschedulable: readonly UnschedulablePod[];
-  readonly terminatingPods: number;
-  readonly candidates: readonly Candidate[];
-}
 
 /** Room helps against exhausted resources, not against taints or selectors. */
 export const wantsRoom = ({ message, createdAt }: UnschedulablePod, now: number): boolean =>

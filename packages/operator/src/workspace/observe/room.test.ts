@@ -45,7 +45,10 @@ function counted(pods: readonly ApiObject<Pod>[]) {
     slots: unlimitedSlots,
     memory: new Map(),
   };
-  const read = preemptionReader(stores as unknown as WorkspaceStores);
+  const read = preemptionReader(stores as unknown as WorkspaceStores, () => ({
+    victims: new Set(),
+    victimOf: new Map(),
+  }));
   return { read, scans: () => scans };
 }
 
@@ -55,7 +58,7 @@ test("all Workspaces are read once per second at most, however many passes there
   expect(scans()).toBe(2);
 });
 
-test("none is read while no pod wants room", () => {
+test("none is read while every pod is scheduled", () => {
   const { read, scans } = counted([]);
   read({ now, monotonic: 0 });
   expect(scans()).toBe(0);

@@ -5,9 +5,8 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { workspaceOfPod } from "../../shared/pods/workspace-pod.ts";
-import { planPreemptions, wantsRoom, type UnschedulablePod } from "../idle/preemption.ts";
 import { isUnschedulable, schedulingCondition } from "../pod/explain-pod.ts";
-import type { Candidate, Preemptions } from "../view.ts";
+import type { Candidate, Preemptions, Room, UnschedulablePod } from "../view.ts";
 import type { WorkspaceStores } from "./index.ts";
 import { findPod } from "./pod.ts";
 import { observeUpdates } from "./updates.ts";
@@ -30,24 +29,26 @@ export type PreemptionReader = (moment: Moment) => Preemptions;
 
 const noPreemptions: Preemptions = { victims: new Set(), victimOf: new Map() };
 
-export function preemptionReader(stores: WorkspaceStores): PreemptionReader {
-  let [plan, readAt] = [noPreemptions, -Infinity];
+export function preemptionReader(stores: WorkspaceStores, plan: (room: Room) => Preemptions): PreemptionReader {
+  let [planned, readAt] = [noPreemptions, -Infinity];
   return ({ now, monotonic }) => {
-    if (monotonic - readAt < validMs) return plan;
-    [plan, readAt] = [preemptionsAt(stores, now), monotonic];
-    return plan;
+    if (monotonic - readAt < validMs) return planned;
+    const room = observeRoom(stores, now);
+    [planned, readAt] = [room ? plan(room) : noPreemptions, monotonic];
+    return planned;
   };
 }
 
-function preemptionsAt(stores: WorkspaceStores, now: number): Preemptions {
+/** Undefined if every pod is scheduled. */
+function observeRoom(stores: WorkspaceStores, now: number): Room | undefined {
   const unschedulable = unschedulablePods(stores);
-  if (!unschedulable.some((pod) => wantsRoom(pod, now))) return noPreemptions;
-  return planPreemptions({
+  if (unschedulable.length === 0) return undefined;
+  return {
     now,
     unschedulable,
     terminatingPods: stores.pods.list().filter(({ metadata }) => metadata.deletionTimestamp !== undefined).length,
     candidates: stores.workspaces.list().flatMap((workspace) => candidateFor(stores, workspace) ?? []),
-  });
+  };
 }
 
 function unschedulablePods({ pods }: Pick<WorkspaceStores, "pods">): UnschedulablePod[] {
