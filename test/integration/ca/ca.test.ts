@@ -53,7 +53,7 @@ async function expectSurvival(
   const { status } = await scene.result(name);
   const failed = status?.conditions?.find(({ type }) => type === "Failed");
   expect(failed?.reason).toBe("UpdateSucceeded");
-  const secret = await scene.client.get(builtin.secrets, scene.ref(`${name}-stack-outputs`));
+  const secret = await scene.client.get(builtin.secrets, scene.ref(status?.outputs ?? ""));
   expect(readOutputs(secret)).toEqual([{ name: "greeting", secret: false, json: '"hello"' }]);
   expect(scene.starts()).toBe(starts + 1);
   await waitFor(() => scene.timesRecorded(name) > 0, { what: "the event of the result" });
