@@ -239,7 +239,8 @@ describe("the store is in sync again within a minute when", () => {
     await clock.advance(3_600_000);
     server.faults.drop = () => true;
     server.put("a/x");
-    expect(await timeToSync(reflected)).toBeLessThanOrEqual(58_000);
+    // The end of a watch may interrupt a comparison, which is then repeated.
+    expect(await timeToSync(reflected)).toBeLessThanOrEqual(60_000);
     expect(reflected.counts.comparisons).toBeLessThan(90);
   });
 
