@@ -203,7 +203,7 @@ test(
           timeoutMs: 20_000,
         });
       }
-      expect((await scene.client.get(builtin.leases, lease)).metadata.annotations).toEqual({
+      expect((await scene.client.get(builtin.leases, lease)).metadata.annotations).toMatchObject({
         [suspendAnnotation]: "incident 42",
       });
       await are("still suspended", "Suspended");

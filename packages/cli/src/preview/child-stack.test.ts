@@ -69,6 +69,7 @@ test("every field of a Stack is copied or left out on purpose", () => {
     "expectNoRefreshChanges",
     "failedUpdatesHistoryLimit",
     "initOnCreate",
+    "pathFilters",
     "prerequisites",
     "protect",
     "resyncFrequencySeconds",
