@@ -146,6 +146,12 @@ cases(
       /runs/,
     ],
     [
+      "is Progressing while it waits for a slot",
+      stackAfter({ kind: "waitingForSlot", message: "Position 3 of 7 in the queue.", waitingFor: "a free slot" }),
+      "Progressing",
+      /Position 3 of 7/,
+    ],
+    [
       "is Progressing while it waits for another Stack, and names it",
       stackAfter({ kind: "prerequisites", ...waiting }),
       "Progressing",
@@ -250,6 +256,12 @@ cases(
       /no node has room/,
     ],
     [
+      "is Progressing while it waits for a slot",
+      workspaceAfter({ kind: "waitingForSlot", message: "position 3 of 7 in the queue" }),
+      "Progressing",
+      /position 3 of 7/,
+    ],
+    [
       "is Progressing while its pod is replaced",
       workspaceAfter({ kind: "rolling", message: "a new pod" }),
       "Progressing",
@@ -349,6 +361,12 @@ cases(
   "an Update",
   [
     ["is Progressing before the operator has observed it", updateView().update, "Progressing", /not observed/],
+    [
+      "is Progressing while it waits for a slot",
+      updateAfter({ kind: "waiting", reason: "WaitingForSlot", message: "Position 3 of 7 in the queue." }),
+      "Progressing",
+      /Position 3 of 7/,
+    ],
     [
       "is Progressing without a Workspace",
       updateAfter({ kind: "waiting", reason: "WorkspaceNotFound", message: "There is no Workspace web." }),
