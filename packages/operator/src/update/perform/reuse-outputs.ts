@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from "node:util";
 
 import { fieldManagers, secretOutputsAnnotation } from "@pko/api";
-import { builtin, isConflict, isInvalid, isNotFound, isOwnedBy, type ApiObject } from "@pko/kube";
+import { builtin, isConflict, isNotFound, isOwnedBy, type ApiObject } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { updates } from "../../kinds.ts";
@@ -13,6 +13,7 @@ import { ownerReference } from "../../shared/objects/owner-reference.ts";
 import { outputNamesAnnotation } from "../../shared/outputs/stored-outputs.ts";
 import type { FormerOutputs } from "../view.ts";
 import type { OwnedWriter } from "./create-owned.ts";
+import { isRejection } from "./create-secret.ts";
 
 /** References of deleted Updates are removed by the garbage collector, which may be late or missing. */
 const maxOwners = 50;
@@ -62,7 +63,7 @@ async function addOwner({ client, signal, update }: OwnedWriter, found: ApiObjec
     await client.patch(builtin.secrets, { name, namespace }, { patch, fieldManager: fieldManagers.operator, signal });
     return true;
   } catch (error) {
-    if (isConflict(error) || isNotFound(error) || isInvalid(error)) return false;
+    if (isConflict(error) || isNotFound(error) || isRejection(error)) return false;
     throw error;
   }
 }
