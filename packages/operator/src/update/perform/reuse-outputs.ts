@@ -29,7 +29,8 @@ export async function reuseOutputs(
   const found = await client.find(builtin.secrets, ref, { signal });
   if (!found || !isReusable(found, wanted, former)) return undefined;
   if (!isOwnedBy(found, { uid: update.metadata.uid ?? "" }) && !(await addOwner(writer, found))) return undefined;
-  // If the earlier Update exists now, the garbage collector sees the new owner when it decides about the Secret.
+  // If the earlier Update still exists after the patch, the garbage collector has not yet decided about the Secret, and will see the
+  // new owner.
   return (await isPresent(writer, former)) ? former.secretName : undefined;
 }
 
