@@ -357,6 +357,28 @@ describe("health", () => {
   });
 });
 
+describe("if a comparison takes long", () => {
+  test.each([1500, 3000, 15_000])("such as %i ms, the store stays healthy, and is still compared", async (ms) => {
+    const reflected = await start();
+    server.faults.listMs = ms;
+    for (let second = 0; second < 3600; second++) {
+      await clock.advance(1000);
+      expect(reflected.healthy).toBe(true);
+    }
+    expect(reflected.counts.comparisons).toBeWithin(11, 50);
+  });
+
+  test("the store is still unhealthy when the server is down", async () => {
+    const reflected = await start();
+    server.faults.listMs = 15_000;
+    await clock.advance(600_000);
+    server.faults.down = true;
+    server.freeze();
+    await clock.advance(330_000);
+    expect(reflected.healthy).toBe(false);
+  });
+});
+
 test("a listener that throws is reported, and the reflector continues", async () => {
   const reflected = await start();
   reflected.store.subscribe(() => {
