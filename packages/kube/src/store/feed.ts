@@ -309,13 +309,18 @@ export class Feed<T extends KubeObject> {
     const { client, resource, store, trim, clock } = this.#options;
     const entries = new Map<Key, Entry<T>>();
     let version = "";
-    for await (const page of client.pages<T>(resource, options)) {
-      this.#lastResponseAt = clock.monotonic();
-      for (const object of page.items) {
-        const key = keyOf(object);
-        entries.set(key, store.entryOf(object, key) ?? store.createEntry(trim(object)));
+    try {
+      for await (const page of client.pages<T>(resource, options)) {
+        this.#lastResponseAt = clock.monotonic();
+        for (const object of page.items) {
+          const key = keyOf(object);
+          entries.set(key, store.entryOf(object, key) ?? store.createEntry(trim(object)));
+        }
+        version = page.resourceVersion;
       }
-      version = page.resourceVersion;
+    } catch (error) {
+      store.discard(entries);
+      throw error;
     }
     return { version, entries };
   }
