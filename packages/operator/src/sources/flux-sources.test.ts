@@ -120,7 +120,7 @@ describe("a kind that the cluster does not serve", () => {
       for (let minute = 0; minute < 60; minute++) await clock.advance(60_000);
       return [...new Set(requested)];
     };
-    return { sources, woken, follow, requestedInAnHour };
+    return { sources, woken, follow, requested, requestedInAnHour };
   }
 
   test("is not checked because a Stack reads the latest state", async () => {
@@ -146,6 +146,15 @@ describe("a kind that the cluster does not serve", () => {
     follow("team/apps", "Bukket");
     follow("team/web", "Bucket");
     expect((await requestedInAnHour()).toSorted()).toEqual(["Bucket", "Bukket"]);
+  });
+
+  test("is checked less and less often, up to every five minutes", async () => {
+    const { follow, requested, requestedInAnHour } = setting();
+    follow("team/web", "Bukket");
+    await requestedInAnHour();
+    expect(requested.length).toBeWithin(15, 30);
+    await requestedInAnHour();
+    expect(requested.length).toBeWithin(10, 15);
   });
 
   test("is forgotten with the last Stack that referenced it", async () => {
