@@ -207,8 +207,8 @@ class Sources implements FluxSources {
         clock: this.#clock,
         onError: (error, what) => {
           this.#log.warn("watching a source failed", { error, what });
-          // This version of the kind is no longer served.
-          if (isNotFound(error)) giveUp(error);
+          // This version of the kind is no longer served, or the operator may not read it in another namespace.
+          if (isNotFound(error) || (isForbidden(error) && kind.tracked.state !== "watched")) giveUp(error);
         },
       });
       watched.store.subscribe(({ key }) => this.#wake(kind, key));
