@@ -35,6 +35,8 @@ interface Faults {
   down?: boolean;
   /** Lists that fail. */
   list?: (options: Pick<ListOptions, "namespace">) => boolean;
+  /** How long a list takes. */
+  listMs?: number;
   watch?: () => "end" | undefined;
   /** Events that a watch does not send. */
   drop?: (event: Recorded) => boolean;
@@ -102,7 +104,7 @@ export class MemoryServer {
   }
 
   clearFaults(): void {
-    for (const fault of ["down", "list", "watch", "drop"] as const) delete this.faults[fault];
+    for (const fault of ["down", "list", "listMs", "watch", "drop"] as const) delete this.faults[fault];
   }
 
   #record(key: Key, type: "ADDED" | "MODIFIED" | "DELETED"): ConfigMap {
@@ -119,7 +121,7 @@ export class MemoryServer {
   }
 
   async #list({ view }: Resource, options: ListOptions<ConfigMap>): Promise<ObjectList<KubeObject>> {
-    await sleep(this.#clock, 1, options.signal);
+    await sleep(this.#clock, this.faults.listMs ?? 1, options.signal);
     this.#failIfDown("list");
     if (this.faults.list?.(options)) throw new ApiError("list", { status: 500, reason: "InternalError", message: "" });
     const items = this.objects()

@@ -7,7 +7,7 @@ import { waitFor } from "@pko/testkit";
 import type { Secret } from "kubernetes-types/core/v1";
 import type { OwnerReference } from "kubernetes-types/meta/v1";
 
-import { UpdateScene } from "./scene.ts";
+import { updates, UpdateScene } from "./scene.ts";
 
 const succeeded = { Complete: "True/Updated" };
 const longOutput = { tail: "x".repeat(20_000), bytes: 20_000, truncated: false };
@@ -48,6 +48,7 @@ const reference = (uid: string, controller = true): OwnerReference => ({
 });
 
 const earlier = reference("the-uid-of-an-earlier-one");
+const reused: OwnerReference = { ...reference("the-uid-of-another-one", false), name: "web-0" };
 const beside: OwnerReference = { apiVersion: "v1", kind: "ConfigMap", name: "theirs", uid: "another-uid" };
 
 test("Secrets of another owner are not changed; the Update ends nevertheless, and names them", async () => {
@@ -87,6 +88,23 @@ test("Secrets of an earlier Update with another owner are not replaced", async (
   expect(await scene.secret("web-1-stack-outputs")).toEqual(before);
 });
 
+test.each([
+  ["only another Update, which reused it,", [reused]],
+  ["an earlier Update and another one, which reused it,", [earlier, reused]],
+])("if the Secret with the name of the outputs belongs to %s they get another name", async (_, owners) => {
+  const { scene, uid, finish } = await startedWorld();
+  await using _scene = scene;
+  const before = await secretOf(scene, "web-1-stack-outputs", owners);
+  finish({});
+  const { status } = await scene.until("web-1", succeeded);
+  expect(status?.message).toBeUndefined();
+  expect(status?.outputs).toBe(`web-1-${uid.slice(0, 8)}-stack-outputs`);
+  const secret = await scene.secret(status?.outputs ?? "");
+  expect(secret?.metadata.ownerReferences).toMatchObject([{ uid, controller: true }]);
+  expect(Object.keys(secret?.data ?? {})).toEqual(["url"]);
+  expect(await scene.secret("web-1-stack-outputs")).toEqual(before);
+});
+
 test("a Secret that the Go operator created for the same Update is kept", async () => {
   const { scene, uid, finish } = await startedWorld();
   await using _ = scene;
@@ -99,19 +117,22 @@ test("a Secret that the Go operator created for the same Update is kept", async 
 });
 
 describe("a second Update", () => {
+  /** Runs an Update with this output, and returns its UID. */
+  async function complete(scene: UpdateScene, name: string, value: string): Promise<string> {
+    const [agent] = scene.agents;
+    agent?.outputs.splice(0, agent.outputs.length, { name: "url", value, secret: false, known: true });
+    const uid = await scene.update(name, { type: "up" });
+    await waitFor(() => agent?.started.includes(uid), { what: "the run to start" });
+    agent?.finish(uid, {});
+    await scene.until(name, succeeded);
+    return uid;
+  }
+
   async function bothEnd(secondUrl: string) {
     const scene = await UpdateScene.open();
-    const agent = await scene.workspace("web");
+    await scene.workspace("web");
     scene.operator();
-    const uids: string[] = [];
-    for (const [name, value] of [["web-1", "http://x"] as const, ["web-2", secondUrl] as const]) {
-      agent.outputs.splice(0, agent.outputs.length, { name: "url", value, secret: false, known: true });
-      const uid = await scene.update(name, { type: "up" });
-      await waitFor(() => agent.started.includes(uid), { what: "the run to start" });
-      agent.finish(uid, {});
-      await scene.until(name, succeeded);
-      uids.push(uid);
-    }
+    const uids = [await complete(scene, "web-1", "http://x"), await complete(scene, "web-2", secondUrl)];
     return { scene, uids };
   }
 
@@ -127,6 +148,25 @@ describe("a second Update", () => {
       { uid: first, controller: true },
       { uid: second, name: "web-2", controller: false, blockOwnerDeletion: false },
     ]);
+  });
+
+  test("keeps the Secret of the first when that one is deleted", async () => {
+    const { scene, uids } = await bothEnd("http://x");
+    await using _ = scene;
+    await scene.client.delete(updates, scene.ref("web-1"));
+    await waitFor(async () => (await scene.find("web-1")) === undefined, { what: "the first Update to be deleted" });
+    const before = await scene.secret("web-1-stack-outputs");
+    // No garbage collector runs here. It removes the references of deleted owners while another owner exists.
+    const ownerReferences = before?.metadata.ownerReferences?.filter(({ uid }) => uid !== uids[0]) ?? [];
+    expect(ownerReferences).toMatchObject([{ name: "web-2", uid: uids[1] }]);
+    const patch = { type: "merge", body: { metadata: { ownerReferences } } } as const;
+    await scene.client.patch(builtin.secrets, scene.ref("web-1-stack-outputs"), { patch });
+
+    await complete(scene, "web-3", "http://x");
+    expect((await scene.until("web-3", succeeded)).status?.outputs).toBe("web-1-stack-outputs");
+    const { metadata, data } = (await scene.secret("web-1-stack-outputs")) ?? {};
+    expect(metadata?.ownerReferences).toMatchObject([{ name: "web-2" }, { name: "web-3" }]);
+    expect(data).toEqual(before?.data);
   });
 
   test("with other outputs has its own Secret", async () => {

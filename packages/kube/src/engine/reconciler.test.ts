@@ -279,6 +279,15 @@ test("a store that does not show the last write yet is not used", async () => {
   expect(room.performed).toEqual(["screwIn", "screwIn"]);
 });
 
+test("an object that stays in the version before the last write, as after a restored backup, is reconciled", async () => {
+  const room = new Room();
+  const reconcile = room.reconciler();
+  await reconcile("house/desk", room.context({ monotonic: 0 }));
+  expect(await reconcile("house/desk", room.context({ monotonic: 119_000 }))).toEqual(requeueAfter(1000));
+  expect(await reconcile("house/desk", room.context({ monotonic: 121_000 }))).toEqual(done);
+  expect(room.statuses).toEqual([{ light: "dark" }, { light: "dark" }]);
+});
+
 describe("a status that only reports progress", () => {
   /** Reconciles at these times; the text before the colon is the state. */
   async function lit(

@@ -120,6 +120,8 @@ interface WrittenStatus {
 
 /** If the watch is broken, a later comparison finds out. */
 const behindMs = 1000;
+/** After that, the object may really be in this version again, because etcd was restored from a backup. */
+const maxBehindMs = 2 * 60_000;
 
 /** People can follow it, and a creation of a second does not cost a write for each of its steps. */
 const progressMs = 1000;
@@ -150,7 +152,7 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
       await this.#definition.cleanUp?.(key, context.signal);
       return done;
     }
-    if (this.#isBehind(key, observed)) return requeueAfter(behindMs);
+    if (this.#isBehind(key, observed, context)) return requeueAfter(behindMs);
     const settled = await this.#settle(observed, context);
     if (!settled) return retry;
     const delayMs = this.#progressDelay(key, settled, context);
@@ -163,9 +165,11 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
   }
 
   /** The store does not show what this process has written: the status would be rejected. The watch enqueues the object soon. */
-  #isBehind(key: Key, observed: View): boolean {
+  #isBehind(key: Key, observed: View, { monotonic }: ReconcileContext): boolean {
     const { resourceVersion } = this.#definition.objectIn(observed).metadata;
-    return resourceVersion !== undefined && resourceVersion === this.#written.get(key)?.replacedVersion;
+    const written = this.#written.get(key);
+    if (!written || resourceVersion === undefined || monotonic - written.at > maxBehindMs) return false;
+    return resourceVersion === written.replacedVersion;
   }
 
   /** How long a status may wait that reports only progress. One that an event accompanies is written immediately. */

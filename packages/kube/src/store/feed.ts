@@ -2,9 +2,10 @@
  * Keeps one scope of a store (one namespace, or all) in sync with the API server: a list, then one watch after another.
  *
  * Two failures are silent: the connection is dead but open, or an event is lost. The store recovers from both within a
- * minute. While the watch runs, the store is compared with the versions of all objects, over a fresh connection: every 20 to
- * 30 seconds while the kind changes, and every 50 to 56 seconds otherwise. An object that differs, and about which the watch
- * reports nothing in the next second, shows that the watch is broken: what differs is read again, and a new watch starts.
+ * minute, if a comparison takes less than a second. While the watch runs, the store is compared with the versions of all
+ * objects, over a fresh connection: every 20 to 30 seconds while the kind changes, and every 50 to 56 seconds otherwise. An
+ * object that differs, and about which the watch reports nothing in the next second, shows that the watch is broken: what
+ * differs is read again, and a new watch starts. If comparisons take longer, the time between them grows to five minutes.
  *
  * The comparison requests only metadata: with 5,000 objects of 3 KB it takes 2.8 MB and 35 ms, a list 15 MB and 150 ms.
  * Comparing counts would be cheaper, but would miss changes.
@@ -57,9 +58,17 @@ export const productionTiming: FeedTiming = {
   restartMaxMs: 10_000,
 };
 
-/** A healthy feed receives something from the server at least this often. */
-function longestSilenceMs(timing: FeedTiming): number {
-  return timing.quietCompareMaxMs + timing.graceMs + timing.restartMinMs + 1000;
+/** However long comparisons take, they do not become less frequent than this. */
+const maxRestMs = 5 * 60_000;
+
+/** The shortest time until the next comparison, after one that took this long. */
+const restMs = (comparisonMs: number, { comparingShare }: FeedTiming): number =>
+  Math.min(maxRestMs, comparisonMs / comparingShare);
+
+/** A healthy feed receives something from the server at least this often, if a comparison takes this long. */
+function longestSilenceMs(comparisonMs: number, timing: FeedTiming): number {
+  const pauseMs = Math.max(timing.quietCompareMaxMs, restMs(comparisonMs, timing));
+  return pauseMs + comparisonMs + timing.graceMs + timing.restartMinMs + 1000;
 }
 
 export interface FeedOptions<T extends KubeObject> {
@@ -121,8 +130,8 @@ export class Feed<T extends KubeObject> {
   readonly #options: FeedOptions<T>;
   /** The resource version of the store. Undefined: a list is needed. */
   #resourceVersion: string | undefined;
-  /** The shortest time until the next comparison, because the last one took long. */
-  #restMs = 0;
+  /** How long the last comparison took. */
+  #comparisonMs = 0;
   /** Or listed. A watch may end before the next comparison is due. */
   #comparedAt = -Infinity;
   #changedAt = -Infinity;
@@ -141,7 +150,8 @@ export class Feed<T extends KubeObject> {
 
   get healthy(): boolean {
     const { clock, timing } = this.#options;
-    return this.synced && clock.monotonic() - this.#lastResponseAt <= longestSilenceMs(timing);
+    const silenceMs = clock.monotonic() - this.#lastResponseAt;
+    return this.synced && silenceMs <= longestSilenceMs(this.#comparisonMs, timing);
   }
 
   /** Until the signal aborts. Never throws. */
@@ -187,7 +197,8 @@ export class Feed<T extends KubeObject> {
     const { clock, timing, random } = this.#options;
     const part = random();
     const rest = async (minMs: number, maxMs: number): Promise<void> => {
-      const endsAt = this.#comparedAt + Math.max(this.#restMs, minMs + part * (maxMs - minMs));
+      const pauseMs = Math.max(restMs(this.#comparisonMs, timing), minMs + part * (maxMs - minMs));
+      const endsAt = this.#comparedAt + pauseMs;
       await sleep(clock, Math.max(0, endsAt - clock.monotonic()), signal);
     };
     await rest(timing.compareMinMs, timing.compareMaxMs);
@@ -205,7 +216,7 @@ export class Feed<T extends KubeObject> {
       const found = await this.#findDifferences(signal);
       this.counts.comparisons++;
       this.#lastResponseAt = clock.monotonic();
-      this.#restMs = (clock.monotonic() - startedAt) / timing.comparingShare;
+      this.#comparisonMs = clock.monotonic() - startedAt;
       if (isDifferent(found)) await sleep(clock, timing.settleMs, signal);
       // If the watch has ended meanwhile, the comparison is repeated with the next one.
       signal.throwIfAborted();
@@ -298,13 +309,18 @@ export class Feed<T extends KubeObject> {
     const { client, resource, store, trim, clock } = this.#options;
     const entries = new Map<Key, Entry<T>>();
     let version = "";
-    for await (const page of client.pages<T>(resource, options)) {
-      this.#lastResponseAt = clock.monotonic();
-      for (const object of page.items) {
-        const key = keyOf(object);
-        entries.set(key, store.entryOf(object, key) ?? store.createEntry(trim(object)));
+    try {
+      for await (const page of client.pages<T>(resource, options)) {
+        this.#lastResponseAt = clock.monotonic();
+        for (const object of page.items) {
+          const key = keyOf(object);
+          entries.set(key, store.entryOf(object, key) ?? store.createEntry(trim(object)));
+        }
+        version = page.resourceVersion;
       }
-      version = page.resourceVersion;
+    } catch (error) {
+      store.discard(entries);
+      throw error;
     }
     return { version, entries };
   }

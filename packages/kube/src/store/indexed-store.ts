@@ -109,6 +109,13 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
     return new Archived(this.#archive.pack(object), object.metadata.resourceVersion, restsUntil);
   }
 
+  /** Releases entries that were created for a `replace` that does not happen, because the list failed. */
+  discard(entries: ReadonlyMap<Key, Entry<T>>): void {
+    for (const [key, entry] of entries) {
+      if (entry instanceof Archived && entry !== this.#entries.get(key)) this.#archive.release(entry.packed);
+    }
+  }
+
   set(object: T): void {
     this.#commit([[keyOf(object), this.createEntry(object)]]);
   }

@@ -1,7 +1,11 @@
 /** The reflector with its production timing, an in-memory API server and a manual clock. */
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 
+import { Archive } from "./archive.ts";
 import { builtin } from "../client/builtin.ts";
+import type { Client, ListOptions } from "../client/client.ts";
+import { ApiError } from "../client/errors.ts";
+import type { KubeObject, Resource } from "../resource.ts";
 import { productionTiming } from "./feed.ts";
 import { manualClock, type ManualClock } from "../manual-clock.ts";
 import { memoryServer, type ConfigMap, type MemoryServer } from "../../testing/memory-server.ts";
@@ -355,6 +359,49 @@ describe("health", () => {
     await clock.advance(15_000);
     expect(reflected.healthy).toBe(false);
   });
+});
+
+describe("if a comparison takes long", () => {
+  test.each([1500, 3000, 15_000])("such as %i ms, the store stays healthy, and is still compared", async (ms) => {
+    const reflected = await start();
+    server.faults.listMs = ms;
+    for (let second = 0; second < 3600; second++) {
+      await clock.advance(1000);
+      expect(reflected.healthy).toBe(true);
+    }
+    expect(reflected.counts.comparisons).toBeWithin(11, 50);
+  });
+
+  test("the store is still unhealthy when the server is down", async () => {
+    const reflected = await start();
+    server.faults.listMs = 15_000;
+    await clock.advance(600_000);
+    server.faults.down = true;
+    server.freeze();
+    await clock.advance(330_000);
+    expect(reflected.healthy).toBe(false);
+  });
+});
+
+test("objects that were archived by a list that failed between pages take no memory", async () => {
+  const used = [spyOn(Archive.prototype, "pack"), spyOn(Archive.prototype, "release")];
+  server.put("a/x");
+  let failures = 3;
+  const pages: Client["pages"] = async function* <T extends KubeObject>(
+    resource: Resource<T>,
+    options?: ListOptions<T>,
+  ) {
+    yield* server.client.pages<T>(resource, options);
+    if (failures-- > 0) throw new ApiError("list", { status: 500, reason: "InternalError", message: "" });
+  };
+  const client = { ...server.client, pages };
+  const reflected = reflector<ConfigMap>(client, builtin.configMaps, { clock, archive: () => 1000, onError: () => {} });
+  running.push(reflected.run(stop.signal));
+  await clock.advance(60_000);
+  const counts = used.map(({ mock }) => mock.calls.length);
+  for (const spied of used) spied.mockRestore();
+  expect([...reflected.store.archived()]).toEqual([["a/x", 1000]]);
+  expect(counts).toEqual([4, 3]);
 });
 
 test("a listener that throws is reported, and the reflector continues", async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { manualClock, type KubeObject, type ObjectRef, type Resource } from "@pko/kube";
 
 import { referencePoller, versionOf, type PolledObject } from "./reference-poller.ts";
@@ -106,6 +106,26 @@ describe("Secrets and ConfigMaps in use", () => {
     follow("b", { ...object("token", ""), namespace: "other" });
     for (let minute = 0; minute < 10; minute++) await clock.advance(60_000);
     expect(reads.filter((read) => read === "Secret/token").length).toBeGreaterThanOrEqual(9);
+  });
+
+  test("are followed at a cost that does not grow with the number of namespaces", () => {
+    const { follow } = setting({});
+    for (let i = 0; i < 1000; i++) follow(`user-${i}`, { ...object("token", ""), namespace: `team-${i}` });
+    const iterations = spyOn(Map.prototype, "values");
+    follow("late", object("token", ""));
+    const count = iterations.mock.calls.length;
+    iterations.mockRestore();
+    expect(count).toBeLessThan(10);
+  });
+
+  test("are read when the only one before them is no longer used", async () => {
+    const { reads, clock, poller, follow } = setting({ token: "1", other: "1" });
+    follow("a", object("token", "1"));
+    await clock.advance(30_000);
+    follow("b", { ...object("other", "1"), namespace: "other" });
+    poller.forget("a");
+    await clock.advance(61_000);
+    expect(reads).toEqual(["Secret/other"]);
   });
 
   test("that cannot be read wake no user, and are read again", async () => {

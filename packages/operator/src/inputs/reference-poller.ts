@@ -100,7 +100,8 @@ class Poller implements ReferencePoller {
     for (const object of objects) this.#entryFor(object).followers.set(user, { version: object.version, wake });
     if (wanted.size > 0) this.#objectsOf.set(user, wanted);
     else this.#objectsOf.delete(user);
-    this.#schedule();
+    const namespaces = new Set(objects.map(({ namespace }) => namespace));
+    this.#schedule(firstDueAt([...namespaces].flatMap((namespace) => this.#lines.get(namespace) ?? [])));
   }
 
   forget(user: string): void {
@@ -143,19 +144,13 @@ class Poller implements ReferencePoller {
     return everyMs * (0.9 + 0.2 * random());
   }
 
-  #schedule(): void {
-    const dueAt = this.#firstDueAt();
+  /** Unless an earlier read is scheduled. */
+  #schedule(dueAt: number): void {
     if (dueAt === Infinity || this.#isReading) return;
     const at = Math.max(dueAt, this.#lastAt + (this.#options.gapMs ?? defaultGapMs));
     if (this.#timer && this.#timer.at <= at) return;
     this.#timer?.cancel();
     this.#timer = { at, cancel: this.#clock.after(at - this.#clock.monotonic(), () => void this.#readNext()) };
-  }
-
-  #firstDueAt(): number {
-    let first = Infinity;
-    for (const line of this.#lines.values()) first = Math.min(first, headOf(line)?.dueAt ?? Infinity);
-    return first;
   }
 
   /** Namespaces take turns: one with a thousand objects delays the reads of another by one read. */
@@ -182,7 +177,7 @@ class Poller implements ReferencePoller {
       this.#isReading = false;
       if (version !== undefined && !signal.aborted) wakeFollowers(entry, version);
     }
-    this.#schedule();
+    this.#schedule(firstDueAt(this.#lines.values()));
   }
 
   /** Undefined if it cannot be read: the next read will show it. */
@@ -198,6 +193,12 @@ class Poller implements ReferencePoller {
 }
 
 const headOf = (line: ReadonlyMap<string, Entry>): Entry | undefined => line.values().next().value;
+
+function firstDueAt(lines: Iterable<ReadonlyMap<string, Entry>>): number {
+  let first = Infinity;
+  for (const line of lines) first = Math.min(first, headOf(line)?.dueAt ?? Infinity);
+  return first;
+}
 
 function moveToEnd<V>(map: Map<string, V>, key: string): void {
   const value = map.get(key);

@@ -2,7 +2,8 @@
 import { Readable } from "node:stream";
 
 import { describe, expect, test } from "bun:test";
-import { manualClock, type Client } from "@pko/kube";
+import { missingSource } from "@pko/api";
+import { ApiError, manualClock, type Client } from "@pko/kube";
 
 import { fluxSources, fluxView, type FluxObject } from "./flux-sources.ts";
 import type { SourceView } from "./source-view.ts";
@@ -120,7 +121,7 @@ describe("a kind that the cluster does not serve", () => {
       for (let minute = 0; minute < 60; minute++) await clock.advance(60_000);
       return [...new Set(requested)];
     };
-    return { sources, woken, follow, requestedInAnHour };
+    return { sources, woken, follow, requested, requestedInAnHour };
   }
 
   test("is not checked because a Stack reads the latest state", async () => {
@@ -146,6 +147,15 @@ describe("a kind that the cluster does not serve", () => {
     follow("team/apps", "Bukket");
     follow("team/web", "Bucket");
     expect((await requestedInAnHour()).toSorted()).toEqual(["Bucket", "Bukket"]);
+  });
+
+  test("is checked less and less often, up to every five minutes", async () => {
+    const { follow, requested, requestedInAnHour } = setting();
+    follow("team/web", "Bukket");
+    await requestedInAnHour();
+    expect(requested.length).toBeWithin(15, 30);
+    await requestedInAnHour();
+    expect(requested.length).toBeWithin(10, 15);
   });
 
   test("is forgotten with the last Stack that referenced it", async () => {
@@ -177,4 +187,51 @@ test("a kind is checked by its first page, however many objects it has", async (
   await synced.promise;
   sources.stop();
   expect(pages).toBe(0);
+});
+
+describe("a kind that the operator may not read in one of its namespaces", () => {
+  const wanted = { namespace: "team", ref: { apiVersion: "example.com/v1", kind: "Artifact", name: "site" }, dir: "" };
+
+  function setting() {
+    const denied = new Set<string>();
+    const client = {
+      discover: () => Promise.resolve([{ ...wanted.ref, plural: "artifacts", namespaced: true }]),
+      async *pages(_: unknown, { namespace = "" }: { readonly namespace?: string }) {
+        await Promise.resolve();
+        if (denied.has(namespace)) throw new ApiError("list", { status: 403, reason: "Forbidden", message: "" });
+        yield { resourceVersion: "1", items: [] };
+      },
+      async *watch(_: unknown, { signal }: { readonly signal: AbortSignal }) {
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        yield* [];
+      },
+    };
+    const clock = manualClock();
+    const namespaces = ["team", "other"];
+    const sources = fluxSources({ client: client as unknown as Client, wake: () => undefined, namespaces, clock });
+    sources.follow("team/site", wanted, sources.latest(wanted));
+    return { sources, clock, denied };
+  }
+
+  test("is reported, until the operator may read it", async () => {
+    const { sources, clock, denied } = setting();
+    denied.add("other");
+    await clock.advance(1000);
+    expect(sources.latest(wanted)).toMatchObject({
+      message: "the operator may not read Artifact of example.com/v1: extend its role",
+    });
+    denied.clear();
+    await clock.advance(60_000);
+    expect(sources.latest(wanted)).toMatchObject({ message: missingSource("Artifact site") });
+    sources.stop();
+  });
+
+  test("is still used if the operator could read it before", async () => {
+    const { sources, clock, denied } = setting();
+    await clock.advance(1000);
+    denied.add("other");
+    await clock.advance(120_000);
+    expect(sources.latest(wanted)).toMatchObject({ message: missingSource("Artifact site") });
+    sources.stop();
+  });
 });

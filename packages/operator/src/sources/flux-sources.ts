@@ -22,6 +22,7 @@ import {
   type ResourceNames,
 } from "@pko/kube";
 
+import { pauseMs } from "../shared/pauses.ts";
 import { unavailable, type SourceView } from "./source-view.ts";
 
 interface FluxRef {
@@ -68,7 +69,7 @@ interface FluxSourcesOptions {
   readonly log?: Logger;
 }
 
-const servedCheckMs = 30_000;
+const servedCheckMs = { least: 30_000, most: 5 * 60_000 };
 /** How long to wait until Flux has processed a changed spec; after that, the artifact of the former spec is used. */
 const newSpecMs = 60_000;
 
@@ -83,6 +84,8 @@ type Tracked =
 
 interface Kind {
   tracked: Tracked;
+  /** On the monotonic clock; undefined while it is watched. */
+  absentSince?: number | undefined;
   readonly followers: Map<Key, Key>;
   /** Objects whose spec has changed, with the time at which the new generation was first observed. */
   readonly changed: Map<Key, { readonly generation: number | undefined; readonly since: number }>;
@@ -189,7 +192,7 @@ class Sources implements FluxSources {
       if (signal.aborted) return;
       watching.abort();
       this.#change(kind, { state: "absent", message: explain(error, ref) });
-      this.#clock.after(servedCheckMs, () => {
+      this.#clock.after(this.#pauseMs(kind, ref), () => {
         if (!lifetime.aborted) void this.#startWatch(kind, ref);
       });
     };
@@ -204,17 +207,25 @@ class Sources implements FluxSources {
         clock: this.#clock,
         onError: (error, what) => {
           this.#log.warn("watching a source failed", { error, what });
-          // This version of the kind is no longer served.
-          if (isNotFound(error)) giveUp(error);
+          // This version of the kind is no longer served, or the operator may not read it in another namespace.
+          if (isNotFound(error) || (isForbidden(error) && kind.tracked.state !== "watched")) giveUp(error);
         },
       });
       watched.store.subscribe(({ key }) => this.#wake(kind, key));
       void watched.run(signal);
       await watched.waitForSync(signal);
+      kind.absentSince = undefined;
       this.#change(kind, { state: "watched", reflector: watched });
     } catch (error) {
       giveUp(error);
     }
+  }
+
+  /** Until the next check of an absent kind. */
+  #pauseMs(kind: Kind, ref: FluxRef): number {
+    const now = this.#clock.monotonic();
+    kind.absentSince ??= now;
+    return pauseMs({ sinceMs: now - kind.absentSince, id: kindId(ref) }, servedCheckMs);
   }
 
   /** In the version of the reference or, if the cluster no longer serves that one, in the preferred version. */

@@ -18,9 +18,13 @@ export async function createSecret(writer: OwnedWriter, secret: ApiObject<Secret
     if (occupant === undefined) return { name };
     return { name, failure: messages.secretNotCreated(name, messages.secretNameTaken(occupant)) };
   } catch (error) {
-    if (!(error instanceof ApiError) || !rejections.has(error.status)) throw error;
+    if (!isRejection(error)) throw error;
     return { name, failure: messages.secretNotCreated(name, error.explanation) };
   }
 }
 
 const rejections: ReadonlySet<number> = new Set([400, 403, 413, 422]);
+
+/** A write that would be rejected again. */
+export const isRejection = (error: unknown): error is ApiError =>
+  error instanceof ApiError && rejections.has(error.status);

@@ -1,7 +1,6 @@
 /** The steps of an Update. Each is idempotent, and a crash after any of them loses nothing. */
 import { fieldManagers, type UpdateRecord } from "@pko/api";
-import { stepDone, stepStale, type ApiObject, type Client, type PerformContext, type Performed } from "@pko/kube";
-import type { Secret } from "kubernetes-types/core/v1";
+import { stepDone, stepStale, type Client, type PerformContext, type Performed } from "@pko/kube";
 
 import type { Runs } from "../../agents/agents.ts";
 import { updates } from "../../kinds.ts";
@@ -11,13 +10,13 @@ import { workspaceKeyOf } from "../../shared/updates.ts";
 import { isApprovalConfirmed, isPodDeletionConfirmed, isReadyConfirmed, isUnknownStackConfirmed } from "./confirm.ts";
 import type { OwnedWriter } from "./create-owned.ts";
 import { createSecret, type CreatedSecret } from "./create-secret.ts";
+import { storeOutputs } from "./store-outputs.ts";
 import { storeRecord } from "./store-record.ts";
 import { readPlan, releaseApproval, useApproval } from "./plans.ts";
-import { reuseOutputs } from "./reuse-outputs.ts";
 import type { ResultSecrets } from "../desired/result-secrets.ts";
 import { updateFinalizer } from "../finalizer.ts";
 import type { Step } from "../steps.ts";
-import { runIdOf, type FormerOutputs, type StoredResult, type UpdateView } from "../view.ts";
+import { runIdOf, type StoredResult, type UpdateView } from "../view.ts";
 
 export interface UpdateTools {
   /** Must be fenced: it writes nothing unless this process leads. */
@@ -148,15 +147,6 @@ async function storeOthers(writer: OwnedWriter, secrets: Omit<ResultSecrets, "pl
     problems: [...secrets.problems, ...failures],
     failures,
   };
-}
-
-async function storeOutputs(
-  writer: OwnedWriter,
-  secret: ApiObject<Secret>,
-  former: FormerOutputs | undefined,
-): Promise<CreatedSecret> {
-  const name = former && (await reuseOutputs(writer, secret, former));
-  return name === undefined ? await createSecret(writer, secret) : { name };
 }
 
 async function performRecord(

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from "node:util";
 
 import { fieldManagers, secretOutputsAnnotation } from "@pko/api";
-import { builtin, isConflict, isInvalid, isNotFound, isOwnedBy, type ApiObject } from "@pko/kube";
+import { builtin, isConflict, isNotFound, isOwnedBy, type ApiObject } from "@pko/kube";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { updates } from "../../kinds.ts";
@@ -13,6 +13,7 @@ import { ownerReference } from "../../shared/objects/owner-reference.ts";
 import { outputNamesAnnotation } from "../../shared/outputs/stored-outputs.ts";
 import type { FormerOutputs } from "../view.ts";
 import type { OwnedWriter } from "./create-owned.ts";
+import { isRejection } from "./create-secret.ts";
 
 /** References of deleted Updates are removed by the garbage collector, which may be late or missing. */
 const maxOwners = 50;
@@ -28,7 +29,8 @@ export async function reuseOutputs(
   const found = await client.find(builtin.secrets, ref, { signal });
   if (!found || !isReusable(found, wanted, former)) return undefined;
   if (!isOwnedBy(found, { uid: update.metadata.uid ?? "" }) && !(await addOwner(writer, found))) return undefined;
-  // If the earlier Update exists now, the garbage collector sees the new owner when it decides about the Secret.
+  // If the earlier Update still exists after the patch, the garbage collector has not yet decided about the Secret, and will see the
+  // new owner.
   return (await isPresent(writer, former)) ? former.secretName : undefined;
 }
 
@@ -62,7 +64,7 @@ async function addOwner({ client, signal, update }: OwnedWriter, found: ApiObjec
     await client.patch(builtin.secrets, { name, namespace }, { patch, fieldManager: fieldManagers.operator, signal });
     return true;
   } catch (error) {
-    if (isConflict(error) || isNotFound(error) || isInvalid(error)) return false;
+    if (isConflict(error) || isNotFound(error) || isRejection(error)) return false;
     throw error;
   }
 }
