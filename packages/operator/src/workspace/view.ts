@@ -47,6 +47,8 @@ export interface StatefulSetFacts {
   readonly generation: number;
   readonly replicas: number;
   readonly builtHash: string;
+  /** The image that its pod could not start with, because it has no shell. */
+  readonly imageWithoutShell?: string;
   /** The revision that pods should have; undefined until the StatefulSet's controller has observed the latest template. */
   readonly updateRevision?: string;
   readonly isDeleting: boolean;

@@ -27,13 +27,24 @@ const withoutShellIndex = "workspace/imageWithoutShell";
 export const statefulSetIndexers = {
   [withoutShellIndex]: ({ metadata }: ApiObject<StatefulSet>): string[] => {
     const image = metadata.annotations?.[imageWithoutShellAnnotation];
-    return image === undefined ? [] : [image];
+    return image === undefined || !isControlledByWorkspace(metadata) ? [] : [imageIn(metadata.namespace, image)];
   },
 };
 
-/** Whether the StatefulSet of any Workspace records it. */
-export const hasNoShell = ({ statefulSets }: Pick<PodWorld, "statefulSets">, image: string): boolean =>
-  statefulSets.byIndex(withoutShellIndex, image).length > 0;
+const imageIn = (namespace: string | undefined, image: string): string => `${namespace}/${image}`;
+
+const isControlledByWorkspace = ({ ownerReferences = [] }: ApiObject<StatefulSet>["metadata"]): boolean =>
+  ownerReferences.some(
+    ({ controller, apiVersion, kind }) =>
+      controller === true && apiVersion === workspaceKind.apiVersion && kind === workspaceKind.kind,
+  );
+
+/** Whether the StatefulSet of a Workspace in this namespace records it: other namespaces have other templates and policies. */
+export const hasNoShell = (
+  { statefulSets }: Pick<PodWorld, "statefulSets">,
+  namespace: string,
+  image: string,
+): boolean => statefulSets.byIndex(withoutShellIndex, imageIn(namespace, image)).length > 0;
 
 /** A StatefulSet of this name that belongs to another owner does not count. */
 function findStatefulSet({ statefulSets }: PodWorld, workspace: Workspace): ApiObject<StatefulSet> | undefined {
@@ -73,11 +84,13 @@ export function observeStatefulSet(world: PodWorld, workspace: Workspace): State
   const { metadata, spec, status } = statefulSet;
   const isObserved = status?.observedGeneration === metadata.generation;
   const backedOffGeneration = metadata.annotations?.[backedOffAnnotation];
+  const imageWithoutShell = metadata.annotations?.[imageWithoutShellAnnotation];
   return {
     uid: metadata.uid ?? "",
     generation: metadata.generation ?? 0,
     replicas: spec?.replicas ?? 1,
     builtHash: metadata.annotations?.[builtHashAnnotation] ?? "",
+    ...(imageWithoutShell !== undefined && { imageWithoutShell }),
     ...(isObserved && status?.updateRevision && { updateRevision: status.updateRevision }),
     isDeleting: metadata.deletionTimestamp !== undefined,
     ...(backedOffGeneration !== undefined && { backedOffGeneration: Number(backedOffGeneration) }),

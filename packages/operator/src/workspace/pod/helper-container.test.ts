@@ -52,6 +52,9 @@ describe("bootstrap is a helper container", () => {
   });
 });
 
+const recordedIn = ({ objects }: ReturnType<typeof build>): string | undefined =>
+  objects.statefulSet.metadata?.annotations?.["auto.pulumi.com/image-without-shell"];
+
 describe("bootstrap is an init container", () => {
   const initContainer = { name: "mine", image: "i" };
   const cases: Readonly<Record<string, object>> = {
@@ -72,12 +75,29 @@ describe("bootstrap is an init container", () => {
   }
 
   test("if the image has no shell, which is recorded", () => {
-    const pod = build({ image: "distroless:1" }, { hasNoShell: (image) => image === "distroless:1" });
+    const image = "distroless:1";
+    for (const withoutShell of [{ shown: image }, { recorded: image }]) {
+      const pod = build({ image }, { withoutShell });
+      expect(names(pod.template.spec?.initContainers)).toEqual(["bootstrap"]);
+      expect(recordedIn(pod)).toBe(image);
+      const other = build({ image: "debian:1" }, { withoutShell });
+      expect(names(other.template.spec?.initContainers)).toEqual([]);
+      expect(recordedIn(other)).toBeUndefined();
+    }
+  });
+
+  test("if the image fails elsewhere, which is not recorded, so that it heals", () => {
+    const pod = build({}, { failsElsewhere: () => true });
     expect(names(pod.template.spec?.initContainers)).toEqual(["bootstrap"]);
-    expect(pod.objects.statefulSet.metadata?.annotations).toMatchObject({
-      "auto.pulumi.com/image-without-shell": "distroless:1",
-    });
-    expect(names(build({ image: "debian:1" }, { hasNoShell: () => false }).template.spec?.initContainers)).toEqual([]);
+    expect(recordedIn(pod)).toBeUndefined();
+  });
+
+  test("not if the pod works: it is not replaced because the image fails elsewhere", () => {
+    const { objects, template: working } = build({});
+    const image = working.spec?.containers.find(({ name }) => name === "pulumi")?.image;
+    const known = { builtHash: objects.hash, failsElsewhere: () => true };
+    expect(build({}, known).objects.hash).toBe(objects.hash);
+    expect(build({}, { ...known, withoutShell: { shown: image } }).objects.hash).not.toBe(objects.hash);
   });
 
   test("if it is one already, and nothing else has changed", () => {
