@@ -24,13 +24,7 @@ test(
   "a namespace that does not admit the helper container gets an init container",
   async () => {
     await using scene = await WorkspaceScene.open();
-    scene.rights.expectForbidden(/minimum cpu usage per Container/);
-    const limits = [{ type: "Container", min: { cpu: "50m" } }];
-    const { apiVersion, kind } = limitRanges;
-    const range = { apiVersion, kind, metadata: scene.ref("smallest"), spec: { limits } };
-    await scene.client.create(limitRanges, range);
-    // The API server caches LimitRanges.
-    await waitFor(async () => await isRejected(scene));
+    await rejectHelper(scene);
     await scene.create("web", spec);
     await scene.becomes("web", "WaitingForReplicas");
     expect(await isInitContainer(scene, "web")).toBe(true);
@@ -39,6 +33,30 @@ test(
   },
   testTimeoutMs,
 );
+
+test(
+  "so does one that no longer admits it when the pod is created",
+  async () => {
+    await using scene = await WorkspaceScene.open();
+    await scene.create("web", spec);
+    await scene.becomes("web", "WaitingForReplicas");
+    expect(await isInitContainer(scene, "web")).toBe(false);
+    await rejectHelper(scene);
+    await scene.simulateRevision("web", "one");
+    await waitFor(async () => await isInitContainer(scene, "web"), { timeoutMs: 30_000 });
+  },
+  testTimeoutMs,
+);
+
+async function rejectHelper(scene: WorkspaceScene): Promise<void> {
+  scene.rights.expectForbidden(/minimum cpu usage per Container/);
+  const limits = [{ type: "Container", min: { cpu: "50m" } }];
+  const { apiVersion, kind } = limitRanges;
+  const range = { apiVersion, kind, metadata: scene.ref("smallest"), spec: { limits } };
+  await scene.client.create(limitRanges, range);
+  // The API server caches LimitRanges.
+  await waitFor(async () => await isRejected(scene));
+}
 
 /** Whether the API server rejects a pod that requests no CPU. */
 async function isRejected(scene: WorkspaceScene): Promise<boolean> {

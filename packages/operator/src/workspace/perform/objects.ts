@@ -33,7 +33,7 @@ import {
   type WorkspacePerformed,
   type Writer,
 } from "./owned.ts";
-import { podFor } from "./pod.ts";
+import { podFor, withInitContainer } from "./pod.ts";
 
 /**
  * Before the first of several objects is created, all their names are read: nothing is left half done where one of them
@@ -67,14 +67,8 @@ export async function applyObjects(
   } catch (error) {
     if (!(error instanceof ApiError) || !isRejection(error)) throw error;
     if (isImmutable(error)) return await replaceStatefulSet(performer, context);
-    return withInitContainer(context) ?? rejected(error.explanation);
+    return withInitContainer(context.view) ?? rejected(error.explanation);
   }
-}
-
-/** A LimitRange or a policy may reject only the helper container. Undefined if there is none. */
-function withInitContainer({ view: { inputs } }: WorkspaceContext): WorkspacePerformed | undefined {
-  if (!inputs?.pod.ok || !inputs.pod.withInitContainer) return undefined;
-  return { kind: "replan", facts: { inputs: { ...inputs, pod: { ok: true, ...inputs.pod.withInitContainer } } } };
 }
 
 async function writeObjects(
