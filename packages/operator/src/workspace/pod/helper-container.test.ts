@@ -61,6 +61,15 @@ describe("bootstrap is an init container", () => {
     "if a template has init containers, which run after it": template({ initContainers: [initContainer] }),
     "if a template changes it": template({ initContainers: [{ name: "bootstrap", resources: {} }] }),
     "if a template sets another command": template({ containers: [{ name: "pulumi", command: ["tini", "agent"] }] }),
+    "if a template has a liveness probe, which would fail before the agent exists": template({
+      containers: [{ name: "pulumi", livenessProbe: { exec: { command: ["/share/agent-bin", "version"] } } }],
+    }),
+    "if a template has a startup probe": template({
+      containers: [{ name: "pulumi", startupProbe: { tcpSocket: { port: 50051 } } }],
+    }),
+    "if a template has a hook, which would run before the agent exists": template({
+      containers: [{ name: "pulumi", lifecycle: { postStart: { exec: { command: ["/share/agent-bin", "version"] } } } }],
+    }),
     "if the volume may have the agent of an earlier pod": template({
       volumes: [{ name: "share", persistentVolumeClaim: { claimName: "share" } }],
     }),

@@ -41,7 +41,7 @@ export function withHelperContainer(
   const [bootstrap, ...others] = spec?.initContainers ?? [];
   if (!spec || !bootstrap || others.length > 0 || isPatched(podTemplate) || !isNewWithPod(template)) return undefined;
   const pulumi = spec.containers.find(({ name }) => name === pulumiContainer);
-  if (pulumi?.command?.[0] !== agentPathIn(bootstrap)) return undefined;
+  if (!pulumi || pulumi.command?.[0] !== agentPathIn(bootstrap) || hasEarlyChecks(pulumi)) return undefined;
   const { initContainers: _, containers, ...rest } = spec;
   const waiting = containers.map((each) => (each === pulumi ? waitingForAgent(each) : each));
   const annotations = { [defaultContainerAnnotation]: pulumiContainer, ...metadata?.annotations };
@@ -54,6 +54,10 @@ export function withHelperContainer(
 }
 
 const agentPathIn = ({ command = [] }: Container): string | undefined => command[2];
+
+/** Probes and hooks of a template would run before the agent exists. */
+const hasEarlyChecks = ({ livenessProbe, startupProbe, lifecycle }: Container): boolean =>
+  Boolean(livenessProbe ?? startupProbe ?? lifecycle);
 
 function helper(bootstrap: Container): Container {
   const { command = [] } = bootstrap;
