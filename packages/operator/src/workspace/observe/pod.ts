@@ -70,7 +70,14 @@ export function findPod(world: PodWorld, workspace: Workspace): ApiObject<Pod> |
 /** The garbage collector will delete a pod of an earlier StatefulSet, so nothing may start in it. */
 export function observePod(world: PodWorld, workspace: Workspace, pod: ApiObject<Pod>): PodFacts {
   const { name = "", namespace = "" } = workspace.metadata;
-  const facts = podFacts(pod, { namespace, name }, world.preparations);
+  const facts = podFacts(
+    pod,
+    { namespace, name },
+    {
+      hasResponded: (agent) => world.preparations.hasResponded(agent),
+      hasRun: hasRun(world, workspace, pod),
+    },
+  );
   const set = findStatefulSet(world, workspace);
   const ownership = judgePod(pod, podOwner(name, set?.metadata.uid));
   if (!set || ownership.kind !== "former" || facts.isDeleting) return facts;

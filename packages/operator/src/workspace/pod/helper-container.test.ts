@@ -148,7 +148,7 @@ describe("an image has no shell", () => {
 });
 
 describe("a container that waits for its helper", () => {
-  const isUp = (helper: ContainerState, ready: boolean): boolean => {
+  const isUp = (helper: ContainerState, ready: boolean, known: { hasResponded?: true; hasRun?: true } = {}): boolean => {
     const status = (name: string, part: Partial<ContainerStatus>): ContainerStatus => ({
       name,
       image: "i",
@@ -167,11 +167,16 @@ describe("a container that waits for its helper", () => {
       metadata: {},
       status: { phase: "Running", podIP: "10.0.0.1", containerStatuses },
     };
-    return podFacts(pod, { namespace: "team", name: "web" }, { hasResponded: () => false }).isUp;
+    const { hasResponded = false, hasRun = false } = known;
+    return podFacts(pod, { namespace: "team", name: "web" }, { hasResponded: () => hasResponded, hasRun }).isUp;
   };
   const failed = { waiting: { reason: "CrashLoopBackOff" } };
 
   test("is up if the helper runs", () => expect(isUp({ running: {} }, false)).toBe(true));
   test("is not up if the helper fails", () => expect(isUp(failed, false)).toBe(false));
   test("stays up if the helper fails later", () => expect(isUp(failed, true)).toBe(true));
+  test("stays up if both the helper and the probe fail after the agent responded", () =>
+    expect(isUp(failed, false, { hasResponded: true })).toBe(true));
+  test("stays up if both the helper and the probe fail while an Update runs", () =>
+    expect(isUp(failed, false, { hasRun: true })).toBe(true));
 });
