@@ -1,10 +1,10 @@
 /**
  * How the agent gets into the container of the user's image: `bootstrap` copies it to the shared volume. Pure.
  *
- *   as an init container     The container starts afterwards. The kubelet notices the end of an init container at its next
- *                            check, up to a second later.
- *   as a helper container    The container starts at the same time, and its shell waits for the agent. This is faster
- *                            (docs/adr/0025-helper-container.md), but not always possible.
+ *   as an init container     The container `pulumi` starts afterwards. The kubelet notices the end of an init container at
+ *                            its next check, up to a second later.
+ *   as a helper container    The container `pulumi` starts at the same time, and its shell waits for the agent. This is
+ *                            faster (docs/adr/0025-helper-container.md), but not always possible.
  */
 import { bootstrapContainer, pulumiContainer, shareVolume, type NormalWorkspace } from "@pko/api";
 import { isRecord } from "@pko/rpc";
