@@ -55,6 +55,22 @@ describe("bootstrap is a helper container", () => {
 const recordedIn = ({ objects }: ReturnType<typeof build>): string | undefined =>
   objects.statefulSet.metadata?.annotations?.["auto.pulumi.com/image-without-shell"];
 
+describe("the shell that waits for the agent", () => {
+  const [sh = "", ...args] = build({}).template.spec?.containers[1]?.command?.slice(0, 3) ?? [];
+  const run = (agent: string, env: Record<string, string>) => {
+    const { exitCode, stdout, stderr } = Bun.spawnSync([sh, ...args, agent, "an argument"], { env, timeout: 10_000 });
+    return { exitCode, stdout: stdout.toString(), stderr: stderr.toString() };
+  };
+
+  test("becomes the agent", () => {
+    expect(run("/bin/echo", { PATH: "/bin:/usr/bin" })).toMatchObject({ exitCode: 0, stdout: "an argument\n" });
+  });
+
+  test("ends without a log if the image has no sleep, instead of keeping a CPU busy", () => {
+    expect(run("/missing", { PATH: "/nowhere" })).toEqual({ exitCode: 127, stdout: "", stderr: "" });
+  });
+});
+
 describe("bootstrap is an init container", () => {
   const initContainer = { name: "mine", image: "i" };
   const cases: Readonly<Record<string, object>> = {
@@ -68,7 +84,9 @@ describe("bootstrap is an init container", () => {
       containers: [{ name: "pulumi", startupProbe: { tcpSocket: { port: 50051 } } }],
     }),
     "if a template has a hook, which would run before the agent exists": template({
-      containers: [{ name: "pulumi", lifecycle: { postStart: { exec: { command: ["/share/agent-bin", "version"] } } } }],
+      containers: [
+        { name: "pulumi", lifecycle: { postStart: { exec: { command: ["/share/agent-bin", "version"] } } } },
+      ],
     }),
     "if the volume may have the agent of an earlier pod": template({
       volumes: [{ name: "share", persistentVolumeClaim: { claimName: "share" } }],
@@ -137,6 +155,7 @@ describe("an image has no shell", () => {
       "mine:1",
     ],
     "if the runtime rejects it": [pod({ waiting: { reason: "RunContainerError", message: missing } }), "mine:1"],
+    "if its shell lacks a program to wait with": [pod({ terminated: { exitCode: 127, reason: "Error" } }), "mine:1"],
     "not if something else is missing": [pod(ended("StartError", 'chdir "/x": no such file or directory')), undefined],
     "not if a command in the container failed": [pod(ended("Error", "/bin/sh: foo: not found")), undefined],
     "not if it does not need one": [pod(ended("StartError", missing), { command: ["/share/agent-bin"] }), undefined],

@@ -11,15 +11,18 @@ import { isRecord } from "@pko/rpc";
 import type { Container, Pod, PodTemplateSpec } from "kubernetes-types/core/v1";
 
 const shell = "/bin/sh";
+/** The exit code of a shell that lacks a program. */
+const notFound = 127;
 const defaultContainerAnnotation = "kubectl.kubernetes.io/default-container";
 
 /**
  * $0 is the agent's path. The shell checks less and less often, because each `sleep` is a process, and many pods may start at
- * the same time. Not every `sleep` accepts fractions. The shell is PID 1, which ignores SIGTERM without a trap.
+ * the same time. Not every `sleep` accepts fractions. An image without `sleep` must not keep a CPU busy: the shell ends, and
+ * the image counts as one without a shell. The shell is PID 1, which ignores SIGTERM without a trap.
  */
 const waitForAgent = [
   "trap 'exit 143' TERM",
-  "pause() { sleep $1 2>/dev/null || sleep 1; }",
+  `pause() { sleep $1 2>/dev/null || sleep 1 2>/dev/null || [ -x "$0" ] || exit ${notFound}; }`,
   'for t in 0.02 0.03 0.05 0.05 0.1 0.1; do [ -x "$0" ] || pause $t; done',
   'until [ -x "$0" ]; do pause 0.25; done',
   'exec "$0" "$@"',
@@ -84,18 +87,20 @@ function isPatched({ spec }: NormalWorkspace["podTemplate"]): boolean {
 const isNewWithPod = ({ spec }: PodTemplateSpec): boolean =>
   spec?.volumes?.some(({ name, emptyDir }) => name === shareVolume && emptyDir) ?? false;
 
-/** The image of the pod if it cannot be started, because it has no shell that could wait for the agent. */
+/** The image of the pod if it cannot be started, because it has no shell, or no `sleep`, to wait for the agent. */
 export function imageWithoutShell({ spec, status }: Pick<Pod, "spec" | "status">): string | undefined {
   const container = spec?.containers.find(({ name }) => name === pulumiContainer);
   if (container?.command?.[0] !== shell) return undefined;
   const { state, lastState } = status?.containerStatuses?.find(({ name }) => name === pulumiContainer) ?? {};
+  const ends = [state?.terminated, lastState?.terminated];
   const errors = [
     state?.waiting?.message,
-    ...[state?.terminated, lastState?.terminated]
-      .filter((end) => end?.reason === startError)
-      .map((end) => end?.message),
+    ...ends.filter((end) => end?.reason === startError).map((end) => end?.message),
   ];
-  return errors.some((error) => error !== undefined && isShellMissing(error)) ? container.image : undefined;
+  const isMissing =
+    ends.some((end) => end?.exitCode === notFound) ||
+    errors.some((error) => error !== undefined && isShellMissing(error));
+  return isMissing ? container.image : undefined;
 }
 
 /** The reason for a container whose command could not be started. */
