@@ -4,7 +4,8 @@ import { workspaceKind } from "@pko/api";
 import type { ApiObject } from "@pko/kube";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 
-import { statefulSetIndexers } from "./pod.ts";
+import { pod, set, view } from "../testing/views.ts";
+import { statefulSetIndexers, withImageOfTemplate } from "./pod.ts";
 
 describe("an image without a shell is known", () => {
   const [index] = Object.values(statefulSetIndexers);
@@ -25,4 +26,25 @@ describe("an image without a shell is known", () => {
     expect(index?.(recording({ kind: "Deployment" }))).toEqual([]);
     expect(index?.(recording({ controller: false }))).toEqual([]);
   });
+});
+
+describe("an image without a shell that admission changed", () => {
+  const facts = view(set(), pod({ revision: "one", imageWithoutShell: "mirror.local/mine:1" })).pod;
+  if (!facts) throw new Error("the view has no pod");
+  const statefulSet = (updateRevision: string): ApiObject<StatefulSet> => ({
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: { generation: 1 },
+    spec: {
+      serviceName: "web",
+      selector: {},
+      template: { spec: { containers: [{ name: "pulumi", image: "mine:1" }] } },
+    },
+    status: { replicas: 1, observedGeneration: 1, updateRevision },
+  });
+
+  test("is that of the template", () =>
+    expect(withImageOfTemplate(facts, statefulSet("one")).imageWithoutShell).toBe("mine:1"));
+  test("is unknown for a pod of an earlier template", () =>
+    expect(withImageOfTemplate(facts, statefulSet("two")).imageWithoutShell).toBe("mirror.local/mine:1"));
 });
