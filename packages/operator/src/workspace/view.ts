@@ -27,6 +27,8 @@ export interface PodFacts {
   readonly agent: AgentPod;
   /** The agent's container runs and can be dialed: the kubelet reports it, or the agent has responded. */
   readonly isUp: boolean;
+  /** The container runs, but may still wait until the agent is copied. */
+  readonly mayLackAgent?: true;
   readonly isDeleting: boolean;
   /** When its deletion was requested. */
   readonly terminatingSince?: number;

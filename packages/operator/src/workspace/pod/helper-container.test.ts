@@ -167,7 +167,11 @@ describe("an image has no shell", () => {
 });
 
 describe("a container that waits for its helper", () => {
-  const isUp = (helper: ContainerState, ready: boolean, known: { hasResponded?: true; hasRun?: true } = {}): boolean => {
+  interface Known {
+    hasResponded?: true;
+    hasRun?: true;
+  }
+  const facts = (helper: ContainerState, ready: boolean, known: Known = {}) => {
     const status = (name: string, part: Partial<ContainerStatus>): ContainerStatus => ({
       name,
       image: "i",
@@ -187,8 +191,9 @@ describe("a container that waits for its helper", () => {
       status: { phase: "Running", podIP: "10.0.0.1", containerStatuses },
     };
     const { hasResponded = false, hasRun = false } = known;
-    return podFacts(pod, { namespace: "team", name: "web" }, { hasResponded: () => hasResponded, hasRun }).isUp;
+    return podFacts(pod, { namespace: "team", name: "web" }, { hasResponded: () => hasResponded, hasRun });
   };
+  const isUp = (...parts: Parameters<typeof facts>): boolean => facts(...parts).isUp;
   const failed = { waiting: { reason: "CrashLoopBackOff" } };
 
   test("is up if the helper runs", () => expect(isUp({ running: {} }, false)).toBe(true));
@@ -198,4 +203,10 @@ describe("a container that waits for its helper", () => {
     expect(isUp(failed, false, { hasResponded: true })).toBe(true));
   test("stays up if both the helper and the probe fail while an Update runs", () =>
     expect(isUp(failed, false, { hasRun: true })).toBe(true));
+
+  test("may lack the agent until that responds", () => {
+    expect(facts({ running: {} }, false).mayLackAgent).toBe(true);
+    expect(facts({ running: {} }, true).mayLackAgent).toBeUndefined();
+    expect(facts({ running: {} }, false, { hasResponded: true }).mayLackAgent).toBeUndefined();
+  });
 });

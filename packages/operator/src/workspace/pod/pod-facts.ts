@@ -26,6 +26,7 @@ export function podFacts(pod: ApiObject<Pod>, workspace: AgentPod["workspace"], 
   return {
     agent,
     isUp: (isRunning(pod) && hasAgent) || (agent.isStarting === true && hasResponded),
+    ...(!hasResponded && mayLackAgent(pod) && { mayLackAgent: true }),
     isDeleting: metadata.deletionTimestamp !== undefined,
     ...(metadata.deletionTimestamp !== undefined && { terminatingSince: terminatingSince(metadata) }),
     ...(overdue && { overdue }),
@@ -61,6 +62,12 @@ function isRunning(pod: ApiObject<Pod>): boolean {
 function isAgentInstalled(pod: ApiObject<Pod>): boolean {
   const helper = statusOf(pod, bootstrapContainer);
   return !helper || helper.state?.running !== undefined || containerOf(pod)?.ready === true;
+}
+
+/** The helper may still copy it. A container that restarts finds it. */
+function mayLackAgent(pod: ApiObject<Pod>): boolean {
+  const { ready, restartCount } = containerOf(pod) ?? {};
+  return statusOf(pod, bootstrapContainer) !== undefined && ready === false && restartCount === 0;
 }
 
 /** The init containers are done. The kubelet usually reports a second late that the agent's container runs. */
