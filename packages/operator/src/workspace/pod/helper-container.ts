@@ -28,10 +28,13 @@ const waitForAgent = [
   'exec "$0" "$@"',
 ].join("; ");
 
-/** A restarted helper replaces nothing. Afterwards it only waits for the end of the pod. */
+/**
+ * A restarted helper replaces only a copy of which a node that lost power kept a part. Afterwards it only waits for the end
+ * of the pod.
+ */
 const installAndWait = [
   "trap 'exit 0' TERM",
-  '[ -x "$0" ] || /agent install "$0" "$@" || exit',
+  'if [ -x "$0" ]; then /agent repair "$0"; else /agent install "$0" "$@" || exit; fi',
   "sleep infinity & wait",
 ].join("; ");
 
