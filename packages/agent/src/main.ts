@@ -5,15 +5,16 @@
  *   agent install <path> [<folder>]
  *                           copies this executable, so that the bootstrap container can pass it to the workspace's image;
  *                           creates the folder in which that container starts, unless it exists
+ *   agent repair <path>     replaces an incomplete copy
  *   agent version
  */
-import { chmod, copyFile, rename } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorMessage } from "@pko/rpc";
 import { serveAgent } from "@pko/rpc/server";
 import { createAgent } from "./agent.ts";
 import { readCredentials, watchCredentials } from "./credentials.ts";
 import { parseOptions } from "./options.ts";
+import { installExecutable, repairExecutable } from "./system/install.ts";
 import { createLog } from "./system/log.ts";
 import { logUncaughtErrors } from "./system/uncaught-errors.ts";
 import { reapOrphans } from "./system/orphans.ts";
@@ -80,15 +81,13 @@ async function stopSignal(): Promise<string> {
 
 async function install(target: string, folder: string | undefined): Promise<void> {
   if (folder !== undefined) await createWorkspaceFolder(folder, log);
-  const temporary = `${target}.new`;
-  await copyFile(process.execPath, temporary);
-  await chmod(temporary, 0o755);
-  await rename(temporary, target);
+  await installExecutable(process.execPath, target);
 }
 
 const [command = "", ...rest] = process.argv.slice(2);
 try {
   if (command === "install" && rest[0] !== undefined) await install(rest[0], rest[1]);
+  else if (command === "repair" && rest[0] !== undefined) await repairExecutable(process.execPath, rest[0]);
   else if (command === "version") process.stdout.write(`${version}\n`);
   else await serve(process.argv.slice(2));
   process.exit(0);

@@ -24,13 +24,7 @@ test(
   "a namespace that does not admit the helper container gets an init container",
   async () => {
     await using scene = await WorkspaceScene.open();
-    scene.rights.expectForbidden(/minimum cpu usage per Container/);
-    const limits = [{ type: "Container", min: { cpu: "50m" } }];
-    const { apiVersion, kind } = limitRanges;
-    const range = { apiVersion, kind, metadata: scene.ref("smallest"), spec: { limits } };
-    await scene.client.create(limitRanges, range);
-    // The API server caches LimitRanges.
-    await waitFor(async () => await isRejected(scene));
+    await rejectHelper(scene);
     await scene.create("web", spec);
     await scene.becomes("web", "WaitingForReplicas");
     expect(await isInitContainer(scene, "web")).toBe(true);
@@ -39,6 +33,30 @@ test(
   },
   testTimeoutMs,
 );
+
+test(
+  "so does one that no longer admits it when the pod is created",
+  async () => {
+    await using scene = await WorkspaceScene.open();
+    await scene.create("web", spec);
+    await scene.becomes("web", "WaitingForReplicas");
+    expect(await isInitContainer(scene, "web")).toBe(false);
+    await rejectHelper(scene);
+    await scene.simulateRevision("web", "one");
+    await waitFor(async () => await isInitContainer(scene, "web"), { timeoutMs: 30_000 });
+  },
+  testTimeoutMs,
+);
+
+async function rejectHelper(scene: WorkspaceScene): Promise<void> {
+  scene.rights.expectForbidden(/minimum cpu usage per Container/);
+  const limits = [{ type: "Container", min: { cpu: "50m" } }];
+  const { apiVersion, kind } = limitRanges;
+  const range = { apiVersion, kind, metadata: scene.ref("smallest"), spec: { limits } };
+  await scene.client.create(limitRanges, range);
+  // The API server caches LimitRanges.
+  await waitFor(async () => await isRejected(scene));
+}
 
 /** Whether the API server rejects a pod that requests no CPU. */
 async function isRejected(scene: WorkspaceScene): Promise<boolean> {
@@ -56,18 +74,37 @@ test(
   "a quota for requests counts nothing for the helper container",
   async () => {
     await using scene = await WorkspaceScene.open();
-    const { apiVersion, kind } = resourceQuotas;
     const hard = { "requests.cpu": "100m", "requests.memory": "64Mi" };
-    const quota = { apiVersion, kind, metadata: scene.ref("tight"), spec: { hard } };
-    await scene.client.create(resourceQuotas, quota);
-    const status = { hard, used: { "requests.cpu": "0", "requests.memory": "0" } };
-    const patch = { type: "merge", body: { status } } as const;
-    await scene.client.patch(resourceQuotas, scene.ref("tight"), { patch, subresource: "status" });
+    await setQuota(scene, { hard, used: { "requests.cpu": "0", "requests.memory": "0" } });
     await scene.ready("web", spec);
     expect(await isInitContainer(scene, "web")).toBe(false);
   },
   testTimeoutMs,
 );
+
+test(
+  "the helper container stays if the former pod is what exceeds a quota",
+  async () => {
+    await using scene = await WorkspaceScene.open();
+    scene.rights.expectForbidden(/exceeded quota/);
+    await scene.ready("web", spec);
+    await setQuota(scene, { hard: { pods: "1" }, used: { pods: "1" } });
+    await scene.change("web", { image: "other:1" });
+    await waitFor(async () => (await scene.container("web"))?.image === "other:1");
+    expect(await isInitContainer(scene, "web")).toBe(false);
+  },
+  testTimeoutMs,
+);
+
+/** Also counts, like the controller of quotas. */
+async function setQuota(scene: WorkspaceScene, status: { hard: object; used: object }): Promise<void> {
+  const { apiVersion, kind } = resourceQuotas;
+  const { hard } = status;
+  const quota = { apiVersion, kind, metadata: scene.ref("tight"), spec: { hard } };
+  await scene.client.create(resourceQuotas, quota);
+  const patch = { type: "merge", body: { status } } as const;
+  await scene.client.patch(resourceQuotas, scene.ref("tight"), { patch, subresource: "status" });
+}
 
 test(
   "an image without a shell is tried once, also after a restart",

@@ -145,7 +145,7 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
     updates: reflectors.updates.store,
     programs: reflectors.programs.store,
     slots: world.slots,
-    hasNoShell: (image) => hasNoShell(world, image),
+    hasNoShell: (namespace, image) => hasNoShell(world, namespace, image),
     enqueue,
     ...(githubApps && { githubApps }),
   };

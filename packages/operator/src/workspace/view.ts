@@ -27,6 +27,8 @@ export interface PodFacts {
   readonly agent: AgentPod;
   /** The agent's container runs and can be dialed: the kubelet reports it, or the agent has responded. */
   readonly isUp: boolean;
+  /** The container runs, but may still wait until the agent is copied. */
+  readonly mayLackAgent?: true;
   readonly isDeleting: boolean;
   /** When its deletion was requested. */
   readonly terminatingSince?: number;
@@ -47,6 +49,8 @@ export interface StatefulSetFacts {
   readonly generation: number;
   readonly replicas: number;
   readonly builtHash: string;
+  /** The image that its pod could not start with, because it has no shell. */
+  readonly imageWithoutShell?: string;
   /** The revision that pods should have; undefined until the StatefulSet's controller has observed the latest template. */
   readonly updateRevision?: string;
   readonly isDeleting: boolean;

@@ -17,8 +17,8 @@ import type { WorkspaceContext, WorkspacePerformed, Writer } from "./owned.ts";
 interface InputReader extends Writer {
   readonly programs: Store<Program>;
   readonly settings: WorkspaceSettings;
-  /** Whether a pod with this image could not start, because it has no shell. */
-  readonly hasNoShell: (image: string) => boolean;
+  /** Whether a pod with this image could not start in this namespace, because it has no shell. */
+  readonly hasNoShell: (namespace: string, image: string) => boolean;
 }
 
 export async function readInputs(
@@ -36,7 +36,8 @@ export async function readInputs(
     readings,
     ...(program && { program }),
     ...(view.statefulSet && { builtHash: view.statefulSet.builtHash }),
-    hasNoShell: (image) => view.pod?.imageWithoutShell === image || hasNoShell(image),
+    withoutShell: { recorded: view.statefulSet?.imageWithoutShell, shown: view.pod?.imageWithoutShell },
+    failsElsewhere: (image) => hasNoShell(namespace, image),
   });
   return { kind: "replan", facts: { inputs } };
 }

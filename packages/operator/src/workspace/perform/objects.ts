@@ -33,7 +33,7 @@ import {
   type WorkspacePerformed,
   type Writer,
 } from "./owned.ts";
-import { podFor } from "./pod.ts";
+import { admittedWithInitContainer, podFor, withInitContainer } from "./pod.ts";
 
 /**
  * Before the first of several objects is created, all their names are read: nothing is left half done where one of them
@@ -67,14 +67,8 @@ export async function applyObjects(
   } catch (error) {
     if (!(error instanceof ApiError) || !isRejection(error)) throw error;
     if (isImmutable(error)) return await replaceStatefulSet(performer, context);
-    return withInitContainer(context) ?? rejected(error.explanation);
+    return withInitContainer(context.view) ?? rejected(error.explanation);
   }
-}
-
-/** A LimitRange or a policy may reject only the helper container. Undefined if there is none. */
-function withInitContainer({ view: { inputs } }: WorkspaceContext): WorkspacePerformed | undefined {
-  if (!inputs?.pod.ok || !inputs.pod.withInitContainer) return undefined;
-  return { kind: "replan", facts: { inputs: { ...inputs, pod: { ok: true, ...inputs.pod.withInitContainer } } } };
 }
 
 async function writeObjects(
@@ -98,31 +92,36 @@ async function writeObjects(
  * because the API server responds to an apply with an unknown field with an internal error.
  */
 async function dryRunObjects(
-  { client }: Writer,
+  writer: Writer,
   { statefulSet, service }: BuiltObjects,
-  { view, signal }: WorkspaceContext,
+  context: WorkspaceContext,
 ): Promise<void> {
+  const { client } = writer;
+  const { view, signal } = context;
   const options = { dryRun: true, fieldValidation: "Strict", signal } as const;
   const { spec, inputs } = view;
   if (spec.ok && inputs?.pod.ok) {
-    const { template, withInitContainer: alternative } = inputs.pod;
-    const pod = client.create(builtin.pods, podFor(spec.value, template), options);
+    const pod = client.create(builtin.pods, podFor(spec.value, inputs.pod.template), options);
     // The helper container may be what exceeds a quota.
-    await ignoringUnrelated(pod, { exceptQuota: alternative !== undefined });
+    await ignoringUnrelated(pod, async () => (await admittedWithInitContainer(writer, context)) !== undefined);
   }
   await ignoringUnrelated(client.create(builtin.services, service as ApiObject<Service>, options));
   await ignoringUnrelated(client.create(builtin.statefulSets, statefulSet as ApiObject<StatefulSet>, options));
 }
 
 /** Ignores errors that have nothing to do with the object itself. */
-async function ignoringUnrelated(dryRun: Promise<unknown>, { exceptQuota = false } = {}): Promise<void> {
+async function ignoringUnrelated(
+  dryRun: Promise<unknown>,
+  exceedsQuotaItself: () => Promise<boolean> = async () => false,
+): Promise<void> {
   try {
     await dryRun;
   } catch (error) {
     // The current object has this name. The API server checks the new one before it notices that.
     if (isAlreadyExists(error)) return;
     // A full quota may be freed when the former pod is deleted; a pod that is not created then is explained later.
-    if (error instanceof ApiError && !exceptQuota && error.explanation.includes("exceeded quota")) return;
+    const isQuota = error instanceof ApiError && error.explanation.includes("exceeded quota");
+    if (isQuota && !(await exceedsQuotaItself())) return;
     if (error instanceof ApiError && isOperatorDenied(error)) return;
     throw error;
   }

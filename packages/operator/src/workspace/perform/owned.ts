@@ -41,8 +41,8 @@ export interface Performer extends Writer {
   readonly preparations: Preparations;
   readonly githubApps?: GitHubAppTokens;
   readonly slots: Pick<Slots, "claim">;
-  /** Whether a pod with this image could not start, because it has no shell. */
-  readonly hasNoShell: (image: string) => boolean;
+  /** Whether a pod with this image could not start in this namespace, because it has no shell. */
+  readonly hasNoShell: (namespace: string, image: string) => boolean;
   /** Reconciles another Workspace. */
   readonly enqueue: (key: Key) => void;
 }

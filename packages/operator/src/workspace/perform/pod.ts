@@ -5,7 +5,7 @@ import type { Pod, PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { podNameOf, podOwner } from "../../shared/pods/workspace-pod.ts";
 import type { Step } from "../steps.ts";
-import type { Admission } from "../view.ts";
+import type { Admission, WorkspaceView } from "../view.ts";
 import {
   isOperatorDenied,
   isPodFree,
@@ -37,7 +37,28 @@ export async function deletePod(
 }
 
 export async function dryRunPod(writer: Writer, context: WorkspaceContext): Promise<WorkspacePerformed> {
-  return { kind: "replan", facts: { admission: await admissionOf(writer, context) } };
+  const admission = await admissionOf(writer, context);
+  const other = admission.kind === "rejected" ? await admittedWithInitContainer(writer, context) : undefined;
+  return other ?? { kind: "replan", facts: { admission } };
+}
+
+/** A LimitRange or a policy may reject only the helper container. Undefined if there is none. */
+export function withInitContainer({ inputs }: WorkspaceView): Replan | undefined {
+  if (!inputs?.pod.ok || !inputs.pod.withInitContainer) return undefined;
+  return { kind: "replan", facts: { inputs: { ...inputs, pod: { ok: true, ...inputs.pod.withInitContainer } } } };
+}
+
+type Replan = Extract<WorkspacePerformed, { kind: "replan" }>;
+
+/** Undefined also if the API server rejects it, too. */
+export async function admittedWithInitContainer(
+  writer: Writer,
+  context: WorkspaceContext,
+): Promise<WorkspacePerformed | undefined> {
+  const other = withInitContainer(context.view);
+  if (!other) return undefined;
+  const admission = await admissionOf(writer, { ...context, view: { ...context.view, ...other.facts } });
+  return admission.kind === "rejected" ? undefined : other;
 }
 
 async function admissionOf(writer: Writer, context: WorkspaceContext): Promise<Admission> {

@@ -43,8 +43,10 @@ interface ReadObjects {
   readonly program?: Program;
   /** The `hash` of the objects that exist. */
   readonly builtHash?: string;
-  /** Whether an image is known to have no shell. */
-  readonly hasNoShell?: (image: string) => boolean;
+  /** The images without a shell that the StatefulSet of the Workspace records, and that its pod shows now. */
+  readonly withoutShell?: { readonly recorded?: string | undefined; readonly shown?: string | undefined };
+  /** Whether the pod of another Workspace showed that an image has no shell. */
+  readonly failsElsewhere?: (image: string) => boolean;
 }
 
 type ObjectName = Pick<Reading, "kind" | "name">;
@@ -102,33 +104,37 @@ interface BuiltForm {
 }
 
 /**
- * With a helper container, unless there is a reason for an init container. What exists with an init container, and is up to
- * date otherwise, is such a reason: its pod would be replaced only for this. A string is a problem.
+ * With a helper container, unless there is a reason for an init container. What exists and is up to date stays, with either
+ * container, unless its own pod shows that it cannot start: a pod is not replaced only for this. A string is a problem.
  */
 function buildForm(
   draft: PodDraft,
   template: PodTemplateSpec,
-  { readings, builtHash, hasNoShell = () => false }: ReadObjects,
+  read: ReadObjects,
 ): (BuiltForm & { readonly withInitContainer?: BuiltForm }) | string {
+  const { readings, builtHash, withoutShell = {}, failsElsewhere = () => false } = read;
   const { workspace, normal, references } = draft;
   const referencesHash = hashReferences(references, readings);
   const image = imageOf(template);
-  const isWithoutShell = hasNoShell(image);
+  const { recorded, shown } = withoutShell;
+  const isRecorded = image === recorded || image === shown;
   const build = (form: PodTemplateSpec) =>
     buildObjects({
       workspace,
       normal,
       template: form,
       referencesHash,
-      ...(isWithoutShell && { imageWithoutShell: image }),
+      ...(isRecorded && { imageWithoutShell: image }),
     });
   const objects = build(template);
   if (typeof objects === "string") return objects;
   const withInitContainer = { template, objects };
-  const faster = isWithoutShell || objects.hash === builtHash ? undefined : withHelperContainer(template, normal);
+  const faster = image === shown || objects.hash === builtHash ? undefined : withHelperContainer(template, normal);
   if (!faster) return withInitContainer;
   const fasterObjects = build(faster);
   if (typeof fasterObjects === "string") return fasterObjects;
+  const isNew = fasterObjects.hash !== builtHash;
+  if (isNew && (isRecorded || failsElsewhere(image))) return withInitContainer;
   return { template: faster, objects: fasterObjects, withInitContainer };
 }
 

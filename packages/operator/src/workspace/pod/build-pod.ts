@@ -44,7 +44,7 @@ const oidcFolder = "/var/run/secrets/auto.pulumi.com/oidc";
 const oidcTokenSeconds = 3600;
 const credentialsVolume = "pulumi-credentials";
 const credentialsFolder = "/var/run/secrets/auto.pulumi.com/credentials";
-/** Init containers append to it; the first one creates it. */
+/** Containers append to it; the first one that does creates it. */
 const dynamicEnvFile = `${shareFolder}/.env`;
 
 /** Time to cancel a run gracefully: the agent's own grace period is a little shorter. */

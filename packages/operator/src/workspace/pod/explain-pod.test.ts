@@ -113,6 +113,16 @@ const cases: Readonly<Record<string, { status: PodStatus; message: string; stuck
       "the container pulumi keeps crashing: it ran out of memory (OOMKilled); raise spec.resources.limits.memory (in a Stack, workspaceTemplate.spec.resources.limits.memory), or remove the limit",
     stuck: true,
   },
+  "too little memory for another container": {
+    status: {
+      containerStatuses: [
+        container({ name: "bootstrap", state: { terminated: { exitCode: 137, reason: "OOMKilled" } } }),
+      ],
+    },
+    message:
+      "the container bootstrap has terminated: it ran out of memory (OOMKilled); its node has too little memory, or its limit, which a LimitRange may set, is too low",
+    stuck: true,
+  },
   "an agent that has terminated": {
     status: { containerStatuses: [container({ state: { terminated: { exitCode: 0, reason: "Completed" } } })] },
     message: "the container pulumi has terminated: exit code 0 (Completed)",

@@ -70,7 +70,7 @@ const waitingReasons: Readonly<Record<string, (container: ContainerStatus, messa
   RunContainerError: ({ name }, message) => stuck(`the container ${name} cannot be started: ${message}`),
   CrashLoopBackOff: (container) => {
     const end = container.lastState?.terminated;
-    return stuck(`the container ${container.name} keeps crashing${end ? `: ${terminationText(end)}` : ""}`);
+    return stuck(`the container ${container.name} keeps crashing${end ? `: ${terminationText(container, end)}` : ""}`);
   },
 };
 
@@ -82,21 +82,25 @@ function explainContainer(container: ContainerStatus): Explanation | undefined {
     if (explain) return explain(container, clean(waiting.message ?? "no reason is given"));
   }
   if (terminated && (terminated.exitCode !== 0 || name === pulumiContainer)) {
-    return stuck(`the container ${name} has terminated: ${terminationText(terminated)}`);
+    return stuck(`the container ${name} has terminated: ${terminationText(container, terminated)}`);
   }
   return undefined;
 }
 
 type Terminated = NonNullable<ContainerState["terminated"]>;
 
-function terminationText({ reason, exitCode, message, signal }: Terminated): string {
-  if (reason === "OOMKilled") {
-    return "it ran out of memory (OOMKilled); raise spec.resources.limits.memory (in a Stack, workspaceTemplate.spec.resources.limits.memory), or remove the limit";
-  }
+function terminationText({ name }: ContainerStatus, { reason, exitCode, message, signal }: Terminated): string {
+  if (reason === "OOMKilled") return `it ran out of memory (OOMKilled); ${memoryAdvice(name)}`;
   const how = signal ? `signal ${signal}` : `exit code ${exitCode}`;
   const detail = message ? clean(message) : "";
   return `${how}${reason && reason !== "Error" ? ` (${reason})` : ""}${detail && `: ${detail}`}`;
 }
+
+/** `spec.resources` sets the limits of `pulumi` only. */
+const memoryAdvice = (container: string): string =>
+  container === pulumiContainer
+    ? "raise spec.resources.limits.memory (in a Stack, workspaceTemplate.spec.resources.limits.memory), or remove the limit"
+    : "its node has too little memory, or its limit, which a LimitRange may set, is too low";
 
 function waitingForVolumes({ status, spec }: PodParts): Explanation | undefined {
   const claims = (spec?.volumes ?? []).flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []);

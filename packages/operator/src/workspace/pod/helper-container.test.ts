@@ -52,12 +52,42 @@ describe("bootstrap is a helper container", () => {
   });
 });
 
+const recordedIn = ({ objects }: ReturnType<typeof build>): string | undefined =>
+  objects.statefulSet.metadata?.annotations?.["auto.pulumi.com/image-without-shell"];
+
+describe("the shell that waits for the agent", () => {
+  const [sh = "", ...args] = build({}).template.spec?.containers[1]?.command?.slice(0, 3) ?? [];
+  const run = (agent: string, env: Record<string, string>) => {
+    const { exitCode, stdout, stderr } = Bun.spawnSync([sh, ...args, agent, "an argument"], { env, timeout: 10_000 });
+    return { exitCode, stdout: stdout.toString(), stderr: stderr.toString() };
+  };
+
+  test("becomes the agent", () => {
+    expect(run("/bin/echo", { PATH: "/bin:/usr/bin" })).toMatchObject({ exitCode: 0, stdout: "an argument\n" });
+  });
+
+  test("ends without a log if the image has no sleep, instead of keeping a CPU busy", () => {
+    expect(run("/missing", { PATH: "/nowhere" })).toEqual({ exitCode: 127, stdout: "", stderr: "" });
+  });
+});
+
 describe("bootstrap is an init container", () => {
   const initContainer = { name: "mine", image: "i" };
   const cases: Readonly<Record<string, object>> = {
     "if a template has init containers, which run after it": template({ initContainers: [initContainer] }),
     "if a template changes it": template({ initContainers: [{ name: "bootstrap", resources: {} }] }),
     "if a template sets another command": template({ containers: [{ name: "pulumi", command: ["tini", "agent"] }] }),
+    "if a template has a liveness probe, which would fail before the agent exists": template({
+      containers: [{ name: "pulumi", livenessProbe: { exec: { command: ["/share/agent-bin", "version"] } } }],
+    }),
+    "if a template has a startup probe": template({
+      containers: [{ name: "pulumi", startupProbe: { tcpSocket: { port: 50051 } } }],
+    }),
+    "if a template has a hook, which would run before the agent exists": template({
+      containers: [
+        { name: "pulumi", lifecycle: { postStart: { exec: { command: ["/share/agent-bin", "version"] } } } },
+      ],
+    }),
     "if the volume may have the agent of an earlier pod": template({
       volumes: [{ name: "share", persistentVolumeClaim: { claimName: "share" } }],
     }),
@@ -72,12 +102,29 @@ describe("bootstrap is an init container", () => {
   }
 
   test("if the image has no shell, which is recorded", () => {
-    const pod = build({ image: "distroless:1" }, { hasNoShell: (image) => image === "distroless:1" });
+    const image = "distroless:1";
+    for (const withoutShell of [{ shown: image }, { recorded: image }]) {
+      const pod = build({ image }, { withoutShell });
+      expect(names(pod.template.spec?.initContainers)).toEqual(["bootstrap"]);
+      expect(recordedIn(pod)).toBe(image);
+      const other = build({ image: "debian:1" }, { withoutShell });
+      expect(names(other.template.spec?.initContainers)).toEqual([]);
+      expect(recordedIn(other)).toBeUndefined();
+    }
+  });
+
+  test("if the image fails elsewhere, which is not recorded, so that it heals", () => {
+    const pod = build({}, { failsElsewhere: () => true });
     expect(names(pod.template.spec?.initContainers)).toEqual(["bootstrap"]);
-    expect(pod.objects.statefulSet.metadata?.annotations).toMatchObject({
-      "auto.pulumi.com/image-without-shell": "distroless:1",
-    });
-    expect(names(build({ image: "debian:1" }, { hasNoShell: () => false }).template.spec?.initContainers)).toEqual([]);
+    expect(recordedIn(pod)).toBeUndefined();
+  });
+
+  test("not if the pod works: it is not replaced because the image fails elsewhere", () => {
+    const { objects, template: working } = build({});
+    const image = working.spec?.containers.find(({ name }) => name === "pulumi")?.image;
+    const known = { builtHash: objects.hash, failsElsewhere: () => true };
+    expect(build({}, known).objects.hash).toBe(objects.hash);
+    expect(build({}, { ...known, withoutShell: { shown: image } }).objects.hash).not.toBe(objects.hash);
   });
 
   test("if it is one already, and nothing else has changed", () => {
@@ -108,6 +155,7 @@ describe("an image has no shell", () => {
       "mine:1",
     ],
     "if the runtime rejects it": [pod({ waiting: { reason: "RunContainerError", message: missing } }), "mine:1"],
+    "if its shell lacks a program to wait with": [pod({ terminated: { exitCode: 127, reason: "Error" } }), "mine:1"],
     "not if something else is missing": [pod(ended("StartError", 'chdir "/x": no such file or directory')), undefined],
     "not if a command in the container failed": [pod(ended("Error", "/bin/sh: foo: not found")), undefined],
     "not if it does not need one": [pod(ended("StartError", missing), { command: ["/share/agent-bin"] }), undefined],
@@ -119,7 +167,11 @@ describe("an image has no shell", () => {
 });
 
 describe("a container that waits for its helper", () => {
-  const isUp = (helper: ContainerState, ready: boolean): boolean => {
+  interface Known {
+    hasResponded?: true;
+    hasRun?: true;
+  }
+  const facts = (helper: ContainerState, ready: boolean, known: Known = {}) => {
     const status = (name: string, part: Partial<ContainerStatus>): ContainerStatus => ({
       name,
       image: "i",
@@ -138,11 +190,23 @@ describe("a container that waits for its helper", () => {
       metadata: {},
       status: { phase: "Running", podIP: "10.0.0.1", containerStatuses },
     };
-    return podFacts(pod, { namespace: "team", name: "web" }, { hasResponded: () => false }).isUp;
+    const { hasResponded = false, hasRun = false } = known;
+    return podFacts(pod, { namespace: "team", name: "web" }, { hasResponded: () => hasResponded, hasRun });
   };
+  const isUp = (...parts: Parameters<typeof facts>): boolean => facts(...parts).isUp;
   const failed = { waiting: { reason: "CrashLoopBackOff" } };
 
   test("is up if the helper runs", () => expect(isUp({ running: {} }, false)).toBe(true));
   test("is not up if the helper fails", () => expect(isUp(failed, false)).toBe(false));
   test("stays up if the helper fails later", () => expect(isUp(failed, true)).toBe(true));
+  test("stays up if both the helper and the probe fail after the agent responded", () =>
+    expect(isUp(failed, false, { hasResponded: true })).toBe(true));
+  test("stays up if both the helper and the probe fail while an Update runs", () =>
+    expect(isUp(failed, false, { hasRun: true })).toBe(true));
+
+  test("may lack the agent until that responds", () => {
+    expect(facts({ running: {} }, false).mayLackAgent).toBe(true);
+    expect(facts({ running: {} }, true).mayLackAgent).toBeUndefined();
+    expect(facts({ running: {} }, false, { hasResponded: true }).mayLackAgent).toBeUndefined();
+  });
 });

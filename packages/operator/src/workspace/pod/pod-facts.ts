@@ -10,18 +10,23 @@ import { explainPod, isUnschedulable } from "./explain-pod.ts";
 import { imageWithoutShell } from "./helper-container.ts";
 import type { PodFacts } from "../view.ts";
 
-export function podFacts(
-  pod: ApiObject<Pod>,
-  workspace: AgentPod["workspace"],
-  preparations: Pick<Preparations, "hasResponded">,
-): PodFacts {
+/** What is known about the agent from elsewhere. */
+interface AgentEvidence extends Pick<Preparations, "hasResponded"> {
+  /** An unfinished Update was started in the pod. */
+  readonly hasRun?: boolean;
+}
+
+export function podFacts(pod: ApiObject<Pod>, workspace: AgentPod["workspace"], evidence: AgentEvidence): PodFacts {
   const { metadata } = pod;
   const agent = agentOf(pod, workspace);
   const overdue = overduePod(pod);
   const withoutShell = imageWithoutShell(pod);
+  const hasResponded = evidence.hasResponded(agent);
+  const hasAgent = hasResponded || evidence.hasRun === true || isAgentInstalled(pod);
   return {
     agent,
-    isUp: isRunning(pod) || (agent.isStarting === true && preparations.hasResponded(agent)),
+    isUp: (isRunning(pod) && hasAgent) || (agent.isStarting === true && hasResponded),
+    ...(!hasResponded && mayLackAgent(pod) && { mayLackAgent: true }),
     isDeleting: metadata.deletionTimestamp !== undefined,
     ...(metadata.deletionTimestamp !== undefined && { terminatingSince: terminatingSince(metadata) }),
     ...(overdue && { overdue }),
@@ -50,14 +55,19 @@ const containerOf = (pod: ApiObject<Pod>): ContainerStatus | undefined => status
 /** Not the pod's readiness, which follows seconds after the agent listens. */
 function isRunning(pod: ApiObject<Pod>): boolean {
   const { phase, podIP } = pod.status ?? {};
-  const isStarted = containerOf(pod)?.state?.running !== undefined && Boolean(podIP) && phase === "Running";
-  return isStarted && hasAgent(pod);
+  return containerOf(pod)?.state?.running !== undefined && Boolean(podIP) && phase === "Running";
 }
 
 /** The container waits for its helper, which may fail. Once the agent listens, the helper does not matter. */
-function hasAgent(pod: ApiObject<Pod>): boolean {
+function isAgentInstalled(pod: ApiObject<Pod>): boolean {
   const helper = statusOf(pod, bootstrapContainer);
   return !helper || helper.state?.running !== undefined || containerOf(pod)?.ready === true;
+}
+
+/** The helper may still copy it. A container that restarts finds it. */
+function mayLackAgent(pod: ApiObject<Pod>): boolean {
+  const { ready, restartCount } = containerOf(pod) ?? {};
+  return statusOf(pod, bootstrapContainer) !== undefined && ready === false && restartCount === 0;
 }
 
 /** The init containers are done. The kubelet usually reports a second late that the agent's container runs. */

@@ -34,6 +34,8 @@ export const intervals = {
   lostRun: 120_000,
   /** An agent that has just started may not listen yet. */
   connect: 10_000,
+  /** An agent that is copied first, to a busy disk. */
+  copyAndConnect: 60_000,
   /** A pod without a run has nothing to finish. */
   terminating: 60_000,
   /** How long a StatefulSet may take to create a pod before a dry run shows why it does not. */

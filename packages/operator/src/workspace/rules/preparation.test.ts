@@ -166,6 +166,11 @@ describe("an agent that does not respond", () => {
   checkPlans({
     "may not listen yet": { ...after(unreachable(2)), outcome: "preparing" },
     "is reported after a while": { ...after(unreachable(20)), outcome: "unreachable", reason: "ConnectionFailed" },
+    "may not be copied yet": { ...after(unreachable(20), pod({ mayLackAgent: true })), outcome: "preparing" },
+    "is reported if it takes too long to be copied": {
+      ...after(unreachable(70), pod({ mayLackAgent: true })),
+      outcome: "unreachable",
+    },
     "leaves a ready workspace ready for a moment": { ...after(unreachable(2), ready()), outcome: "unchanged" },
     "makes a ready workspace not ready after a while": { ...after(unreachable(20), ready()), outcome: "unreachable" },
   });

@@ -40,7 +40,7 @@ function outcomeAfter(view: WorkspaceView, preparation: Preparation): Outcome {
         : { kind: "waitingForRun", message: messages.waitsForRun(preparation.message) };
     case "unreachable": {
       const { message, sinceMs } = preparation;
-      const isStarting = view.now - sinceMs < intervals.connect;
+      const isStarting = view.now - sinceMs < (view.pod?.mayLackAgent ? intervals.copyAndConnect : intervals.connect);
       return isStarting ? inProgress(view, { kind: "preparing" }) : { kind: "unreachable", message };
     }
     case "done":
