@@ -16,7 +16,10 @@ export const recordingMs = 60_000;
 
 interface Entry {
   secret?: string;
+  /** What the controller may record now. */
   deliveries: Deliveries;
+  /** What has arrived since then. The controller must not see it early: each status write causes another reconcile. */
+  news: Deliveries;
   wokenAt?: number;
   cancel?: () => void;
 }
@@ -63,19 +66,21 @@ export class ActiveReceivers {
   record(key: Key, news: Deliveries): void {
     const entry = this.#entries.get(key);
     if (!entry) return;
-    entry.deliveries = { ...entry.deliveries, ...news };
+    entry.news = { ...entry.news, ...news };
     if (entry.cancel) return;
     const now = this.#clock.monotonic();
     const pause = Math.max(0, (entry.wokenAt ?? -Infinity) + recordingMs - now);
     entry.cancel = this.#clock.after(pause, () => {
       delete entry.cancel;
       entry.wokenAt = this.#clock.monotonic();
+      entry.deliveries = { ...entry.deliveries, ...entry.news };
+      entry.news = {};
       this.wake(key);
     });
   }
 
   #entry(key: Key): Entry {
-    const entry = this.#entries.get(key) ?? { deliveries: {} };
+    const entry = this.#entries.get(key) ?? { deliveries: {}, news: {} };
     this.#entries.set(key, entry);
     return entry;
   }

@@ -107,6 +107,19 @@ describe("what arrives for a Receiver", () => {
   });
 });
 
+test("a flood changes what the controller records at most once a minute", async () => {
+  const clock = manualClock();
+  const active = new ActiveReceivers(clock);
+  active.activate("a/hooks", "secret");
+  const seen = new Set<number | undefined>();
+  for (let second = 0; second < 100; second++) {
+    active.record("a/hooks", { rejection: { at: second, reason: "badSignature" } });
+    await clock.advance(1000);
+    seen.add(active.deliveriesOf("a/hooks").rejection?.at);
+  }
+  expect([...seen]).toEqual([0, 59]);
+});
+
 describe("a filter", () => {
   const receiverWith = (filter?: ReceiverSpec["filter"]): Receiver => ({
     apiVersion: "auto.pulumi.com/v1alpha1",
