@@ -8,7 +8,7 @@ import { forwardedHeader, forwardHook } from "./forward.ts";
 import { intake, recordRejection, type Intake } from "./intake.ts";
 import type { LeaderAddress } from "./leader-address.ts";
 import { bodyTimeoutMs, maxBodyBytes, RequestLimits } from "./limits.ts";
-import { pathPrefix, receiverPathIndex } from "./paths.ts";
+import { pathOf, pathPrefix, receiverPathIndex } from "./paths.ts";
 import { readBody } from "./read-body.ts";
 import { countResults, responseTo, type HookResult } from "./results.ts";
 
@@ -41,13 +41,19 @@ export class WebhookEndpoint {
   }
 
   async handle(request: Request): Promise<Response> {
-    const result = await this.#resultOf(request);
-    this.#count(result);
-    return responseTo(result);
+    try {
+      const result = await this.#resultOf(request);
+      this.#count(result);
+      return responseTo(result);
+    } catch (error) {
+      this.#count("failed");
+      throw error;
+    }
   }
 
   async #resultOf(request: Request): Promise<HookResult> {
-    const { pathname } = new URL(request.url);
+    // The URL contains the Host header, which may be anything.
+    const { pathname = "" } = URL.parse(request.url, "https://host") ?? {};
     const [receiver] = pathname.startsWith(pathPrefix) ? this.#options.store.byIndex(receiverPathIndex, pathname) : [];
     // Before anything is read: only who knows the path of a Receiver can use its limits.
     if (!receiver) return "unknownPath";
@@ -65,7 +71,7 @@ export class WebhookEndpoint {
     const limits = { maxBytes: maxBodyBytes, timeoutMs: bodyTimeoutMs, clock: this.#clock };
     const read = await readBody(request, limits);
     if (read.kind !== "read") return this.#rejected(receiver, read.kind);
-    if (!this.#options.isLeading()) return await this.#forward(request, read.body);
+    if (!this.#options.isLeading()) return await this.#forward(receiver, request, read.body);
     const header = (name: string): string | undefined => request.headers.get(name) ?? undefined;
     return this.#rejected(receiver, this.#intake(receiver, { header, body: read.body }));
   }
@@ -75,10 +81,9 @@ export class WebhookEndpoint {
     return reason;
   }
 
-  async #forward(request: Request, body: Buffer): Promise<HookResult> {
-    const leader = request.headers.has(forwardedHeader) ? undefined : this.#options.leader();
-    const { pathname: path } = new URL(request.url);
-    const status = leader && (await forwardHook(leader, { path, headers: request.headers, body }));
+  async #forward(receiver: Receiver, { headers }: Request, body: Buffer): Promise<HookResult> {
+    const leader = headers.has(forwardedHeader) ? undefined : this.#options.leader();
+    const status = leader && (await forwardHook(leader, { path: pathOf(receiver), headers, body }));
     return status === undefined ? "noLeader" : forwardedResult(status);
   }
 }

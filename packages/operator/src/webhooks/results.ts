@@ -23,6 +23,7 @@ export const answers = {
   busy: { status: 503, text: "too many requests at the same time" },
   notReady: { status: 503, text: "the Receiver is not ready; see its status" },
   noLeader: { status: 503, text: "no replica of the operator is leading at the moment" },
+  failed: { status: 500, text: "the operator failed to handle the request; see its log" },
   forwarded: { status: 202, text: "forwarded" },
 } as const satisfies Readonly<Record<string, Answer>>;
 

@@ -1,0 +1,90 @@
+/** The endpoint over HTTPS, with a store that has one Receiver. */
+import { afterEach, expect, test } from "bun:test";
+import { connect } from "node:tls";
+
+import type { Receiver } from "@pko/api";
+import { logger, metricsRegistry, silentLogger, type Logger, type Store } from "@pko/kube";
+import { selfSignedCertificate } from "@pko/rpc/pki";
+
+import { pushes } from "../shared/channels/pushes.ts";
+import { ActiveReceivers } from "./active-receivers.ts";
+import { WebhookEndpoint } from "./endpoint.ts";
+import type { LeaderAddress } from "./leader-address.ts";
+import { pathOf } from "./paths.ts";
+import { webhookServer, type WebhookServer } from "./server.ts";
+
+const receiver: Receiver = {
+  apiVersion: "auto.pulumi.com/v1alpha1",
+  kind: "Receiver",
+  metadata: { namespace: "team", name: "hooks", uid: "uid-1" },
+  spec: { type: "Gitea", secretRef: { name: "hooks" } },
+};
+const path = pathOf(receiver);
+const store = {
+  byIndex: (_: string, value: string) => (value === path ? [receiver] : []),
+} as unknown as Store<Receiver>;
+const certificate = await selfSignedCertificate("webhooks", new Date());
+
+const stops: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+interface ServeOptions {
+  readonly hostname?: string;
+  readonly log?: Logger;
+}
+
+function serve(handle: (request: Request) => Promise<Response>, options: ServeOptions = {}): WebhookServer {
+  const { hostname = "127.0.0.1", log = silentLogger } = options;
+  const server = webhookServer({ listen: { hostname, port: 0 }, certificate, handle, log });
+  stops.push(server.start());
+  return server;
+}
+
+/** An endpoint, and the results that it has counted. It leads, unless there is a leader. */
+function endpointOf(leader?: LeaderAddress) {
+  const metrics = metricsRegistry();
+  const endpoint = new WebhookEndpoint({
+    store,
+    receivers: new ActiveReceivers(),
+    pushes: pushes(),
+    metrics,
+    isLeading: () => leader === undefined,
+    leader: () => leader,
+  });
+  const counted = (): string[] => [...metrics.expose().matchAll(/result="(\w+)"\} \d+/g)].map(([, result = ""]) => result);
+  return { handle: (request: Request) => endpoint.handle(request), counted };
+}
+
+/** Sends bytes, and returns everything that arrives until the server ends the connection. */
+async function exchange(port: number, text: string): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false }, () => socket.write(text));
+  let answer = "";
+  socket.on("data", (chunk: Buffer) => (answer += chunk.toString()));
+  socket.on("close", () => resolve(answer));
+  socket.on("error", () => resolve(answer));
+  return await promise;
+}
+
+const post = (server: WebhookServer): Promise<Response> =>
+  fetch(`https://127.0.0.1:${server.port}${path}`, { method: "POST", body: "{}", tls: { rejectUnauthorized: false } });
+
+test.each(["[", "%", "host:99999999"])("the invalid Host header %p is an unknown path, and counted", async (host) => {
+  const { handle, counted } = endpointOf();
+  const request = `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
+  expect(await exchange(serve(handle).port, request)).toStartWith("HTTP/1.1 404");
+  expect(counted()).toEqual(["unknownPath"]);
+});
+
+test("unexpected errors are counted, and fill no log", async () => {
+  const { handle, counted } = endpointOf();
+  const lines: string[] = [];
+  const broken = (request: Request): Promise<Response> =>
+    handle({ url: request.url, method: "POST" } as unknown as Request);
+  const server = serve(broken, { log: logger({ write: (line) => lines.push(line) }) });
+  for (let round = 0; round < 20; round++) expect((await post(server)).status).toBe(500);
+  expect(counted()).toEqual(["failed"]);
+  expect(lines).toHaveLength(5);
+});
