@@ -88,3 +88,34 @@ test("unexpected errors are counted, and fill no log", async () => {
   expect(counted()).toEqual(["failed"]);
   expect(lines).toHaveLength(5);
 });
+
+const statuses = [
+  [200, 202],
+  [202, 202],
+  [400, 400],
+  [401, 401],
+  [404, 404],
+  [405, 503],
+  [408, 408],
+  [413, 413],
+  [429, 429],
+  [500, 500],
+  [503, 503],
+] as const;
+test.each(statuses)("the leader's status %i reaches the sender as %i", async (status, expected) => {
+  const leader = serve(() => Promise.resolve(new Response(null, { status })));
+  const { handle } = endpointOf({ host: "127.0.0.1", port: leader.port, fingerprint: leader.fingerprint });
+  expect((await post(serve(handle))).status).toBe(expected);
+});
+
+test("a leader with an IPv6 address gets a valid Host header", async () => {
+  const hosts: (string | null)[] = [];
+  const handle = (request: Request): Promise<Response> => {
+    hosts.push(request.headers.get("host"));
+    return Promise.resolve(new Response(null, { status: 202 }));
+  };
+  const leader = serve(handle, { hostname: "::1" });
+  const standby = endpointOf({ host: "::1", port: leader.port, fingerprint: leader.fingerprint });
+  expect((await post(serve(standby.handle))).status).toBe(202);
+  expect(hosts).toEqual([`[::1]:${leader.port}`]);
+});

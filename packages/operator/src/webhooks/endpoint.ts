@@ -95,11 +95,17 @@ function forwardedResult(status: number): HookResult {
       return "malformed";
     case 401:
       return "badSignature";
+    case 404:
+      return "unknownPath";
+    case 408:
+      return "tooSlow";
+    case 413:
+      return "tooLarge";
     case 429:
       return "rateLimited";
-    case 503:
-      return "noLeader";
+    case 500:
+      return "failed";
     default:
-      return "forwarded";
+      return status < 300 ? "forwarded" : "noLeader";
   }
 }

@@ -56,7 +56,8 @@ export async function forwardHook(to: LeaderAddress, hook: ForwardedHook): Promi
 
 function requestText({ host, port }: LeaderAddress, { path, headers, body }: ForwardedHook): Buffer {
   const kept = [...headers].filter(([name]) => !dropped.has(name)).map(([name, value]) => `${name}: ${value}`);
-  const own = [`host: ${host}:${port}`, "connection: close", `content-length: ${body.length}`, `${forwardedHeader}: 1`];
+  const authority = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  const own = [`host: ${authority}`, "connection: close", `content-length: ${body.length}`, `${forwardedHeader}: 1`];
   return Buffer.concat([
     Buffer.from(`POST ${path} HTTP/1.1\r\n${[...kept, ...own].join("\r\n")}\r\n\r\n`, "latin1"),
     body,
