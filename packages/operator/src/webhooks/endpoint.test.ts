@@ -1,15 +1,17 @@
 /** The endpoint over HTTPS, with a store that has one Receiver. */
 import { afterEach, expect, test } from "bun:test";
-import { connect } from "node:tls";
+import type { AddressInfo } from "node:net";
+import { connect, createServer } from "node:tls";
 
 import type { Receiver } from "@pko/api";
-import { logger, metricsRegistry, silentLogger, type Logger, type Store } from "@pko/kube";
+import { logger, manualClock, metricsRegistry, silentLogger, type Logger, type Store } from "@pko/kube";
 import { selfSignedCertificate } from "@pko/rpc/pki";
 
 import { pushes } from "../shared/channels/pushes.ts";
 import { ActiveReceivers } from "./active-receivers.ts";
 import { WebhookEndpoint } from "./endpoint.ts";
-import type { LeaderAddress } from "./leader-address.ts";
+import { forwardHook, forwardTimeoutMs } from "./forward.ts";
+import { fingerprintOf, type LeaderAddress } from "./leader-address.ts";
 import { pathOf } from "./paths.ts";
 import { webhookServer, type WebhookServer } from "./server.ts";
 
@@ -118,4 +120,21 @@ test("a leader with an IPv6 address gets a valid Host header", async () => {
   const standby = endpointOf({ host: "::1", port: leader.port, fingerprint: leader.fingerprint });
   expect((await post(serve(standby.handle))).status).toBe(202);
   expect(hosts).toEqual([`[::1]:${leader.port}`]);
+});
+
+test("a leader that responds a byte at a time has one deadline for the whole response", async () => {
+  const clock = manualClock();
+  const { promise: hasStarted, resolve: started } = Promise.withResolvers<void>();
+  const slow = createServer(certificate, (socket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", () => socket.write("H", () => started()));
+  });
+  await new Promise<void>((resolve) => slow.listen(0, "127.0.0.1", resolve));
+  stops.push(() => new Promise((resolve) => slow.close(() => resolve())));
+  const { port } = slow.address() as AddressInfo;
+  const to = { host: "127.0.0.1", port, fingerprint: fingerprintOf(certificate.cert) };
+  const forwarding = forwardHook(to, { path, headers: new Headers(), body: Buffer.from("{}") }, clock);
+  await hasStarted;
+  await clock.advance(forwardTimeoutMs);
+  expect(await forwarding).toBeUndefined();
 });

@@ -83,7 +83,7 @@ export class WebhookEndpoint {
 
   async #forward(receiver: Receiver, { headers }: Request, body: Buffer): Promise<HookResult> {
     const leader = headers.has(forwardedHeader) ? undefined : this.#options.leader();
-    const status = leader && (await forwardHook(leader, { path: pathOf(receiver), headers, body }));
+    const status = leader && (await forwardHook(leader, { path: pathOf(receiver), headers, body }, this.#clock));
     return status === undefined ? "noLeader" : forwardedResult(status);
   }
 }
