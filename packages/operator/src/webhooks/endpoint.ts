@@ -55,25 +55,26 @@ export class WebhookEndpoint {
     // The URL contains the Host header, which may be anything.
     const { pathname = "" } = URL.parse(request.url, "https://host") ?? {};
     const [receiver] = pathname.startsWith(pathPrefix) ? this.#options.store.byIndex(receiverPathIndex, pathname) : [];
-    // Before anything is read: only who knows the path of a Receiver can use its limits.
+    // Before anything is read: only who knows the path of a Receiver can use up the limits of its namespace.
     if (!receiver) return "unknownPath";
     if (request.method !== "POST") return "notPost";
-    const admission = this.#limits.admit(keyOf(receiver));
+    const admission = this.#limits.admit(receiver.metadata.namespace ?? "");
     if (admission.kind !== "admitted") return this.#rejected(receiver, admission.kind);
     try {
-      return await this.#handleAdmitted(receiver, request);
+      const limits = { maxBytes: maxBodyBytes, timeoutMs: bodyTimeoutMs, clock: this.#clock, signal: admission.signal };
+      const read = await readBody(request, limits);
+      admission.bodyIsRead();
+      if (read.kind !== "read") return this.#rejected(receiver, read.kind);
+      return await this.#handleBody(receiver, request, read.body);
     } finally {
       admission.end();
     }
   }
 
-  async #handleAdmitted(receiver: Receiver, request: Request): Promise<HookResult> {
-    const limits = { maxBytes: maxBodyBytes, timeoutMs: bodyTimeoutMs, clock: this.#clock };
-    const read = await readBody(request, limits);
-    if (read.kind !== "read") return this.#rejected(receiver, read.kind);
-    if (!this.#options.isLeading()) return await this.#forward(receiver, request, read.body);
+  async #handleBody(receiver: Receiver, request: Request, body: Buffer): Promise<HookResult> {
+    if (!this.#options.isLeading()) return await this.#forward(receiver, request, body);
     const header = (name: string): string | undefined => request.headers.get(name) ?? undefined;
-    return this.#rejected(receiver, this.#intake(receiver, { header, body: read.body }));
+    return this.#rejected(receiver, this.#intake(receiver, { header, body }));
   }
 
   #rejected(receiver: Receiver, reason: HookResult): HookResult {

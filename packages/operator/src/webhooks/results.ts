@@ -36,6 +36,7 @@ export const rejections: ReadonlySet<HookResult> = new Set<HookResult>([
   "tooLarge",
   "tooSlow",
   "rateLimited",
+  "busy",
 ]);
 
 export function responseTo(result: HookResult): Response {
