@@ -80,6 +80,17 @@ test.each(["[", "%", "host:99999999"])("the invalid Host header %p is an unknown
   expect(counted()).toEqual(["unknownPath"]);
 });
 
+const unread = [
+  ["with an unknown path", "POST /hooks/unknown", 404],
+  ["with another method", `PUT ${path}`, 405],
+  ["that is too large", `POST ${path}`, 413],
+] as const;
+test.each(unread)("the rest of a request %s is not read: the connection ends", async (...row) => {
+  const [, line, status] = row;
+  const request = `${line} HTTP/1.1\r\nhost: host\r\ncontent-length: 1000000000\r\n\r\n{`;
+  expect(await exchange(serve(endpointOf().handle).port, request)).toStartWith(`HTTP/1.1 ${status}`);
+});
+
 test("unexpected errors are counted, and fill no log", async () => {
   const { handle, counted } = endpointOf();
   const lines: string[] = [];

@@ -39,12 +39,23 @@ export const rejections: ReadonlySet<HookResult> = new Set<HookResult>([
   "busy",
 ]);
 
+/** Those before the end of the body. The server would read the rest of it, however long, to reuse the connection. */
+const unread: ReadonlySet<HookResult> = new Set<HookResult>([
+  "unknownPath",
+  "notPost",
+  "rateLimited",
+  "busy",
+  "tooLarge",
+  "tooSlow",
+]);
+
 export function responseTo(result: HookResult): Response {
   const { status, text } = answers[result];
   const retry = status === 429 || status === 503 ? { "retry-after": "10" } : {};
+  const close = unread.has(result) ? { connection: "close" } : {};
   return new Response(`${text}\n`, {
     status,
-    headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store", ...retry },
+    headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store", ...retry, ...close },
   });
 }
 
