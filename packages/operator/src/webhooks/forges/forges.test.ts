@@ -229,6 +229,7 @@ const contents: readonly (readonly [string, ReceiverType, Record<string, string>
     push(["https://git.example/web"], "refs/heads/main"),
   ],
   ["a push to any ref", "Generic", {}, { repository: "https://git.example/web" }, push(["https://git.example/web"])],
+  ["a short ref", "Generic", {}, { repository: "https://git.example/web", ref: "main" }, { kind: "malformed" }],
   ["nothing", "Generic", {}, {}, { kind: "malformed" }],
 ];
 test.each(contents)("%s of %s is understood", (...row) => {

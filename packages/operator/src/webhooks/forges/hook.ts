@@ -55,12 +55,14 @@ const maxRefs = 1000;
 
 export function pushTo(repositories: readonly unknown[], refs: readonly unknown[]): HookContent {
   const urls = repositories.filter(isText).slice(0, maxRepositories);
-  const names = refs.filter(isText).filter((ref) => ref.startsWith("refs/"));
+  const names = refs.filter(isFullRef);
   if (urls.length === 0) return malformed;
   return { kind: "push", repositories: urls, refs: names.length > maxRefs ? [] : names };
 }
 
 const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
+
+export const isFullRef = (value: unknown): value is string => isText(value) && value.startsWith("refs/");
 
 /** Undefined if the body is not JSON. Some forges can send it as a field of a form. */
 export function jsonOf(hook: Hook): Json | undefined {
