@@ -12,6 +12,9 @@ export const webhooksDisabled =
 export const secretMissing = (name: string): string =>
   `Webhooks are rejected, because Secret ${name} does not exist; create it in the namespace of the Receiver.`;
 
+export const secretForbidden = (name: string): string =>
+  `Webhooks are rejected, because the operator may not read Secret ${name}; an administrator has to extend its role.`;
+
 export const secretKeyMissing = (name: string, key: string): string =>
   `Webhooks are rejected, because Secret ${name} has no key ${key}; add the key, or set spec.secretRef.key.`;
 

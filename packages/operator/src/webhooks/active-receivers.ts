@@ -15,7 +15,7 @@ export interface Deliveries {
 export const recordingMs = 60_000;
 
 interface Entry {
-  secret?: string;
+  secret?: Buffer;
   /** What the controller may record now. */
   deliveries: Deliveries;
   /** What has arrived since then. The controller must not see it early: each status write causes another reconcile. */
@@ -34,7 +34,7 @@ export class ActiveReceivers {
     this.#clock = clock;
   }
 
-  activate(key: Key, secret: string): void {
+  activate(key: Key, secret: Buffer): void {
     this.#entry(key).secret = secret;
   }
 
@@ -54,7 +54,7 @@ export class ActiveReceivers {
     for (const key of this.#entries.keys()) this.forget(key);
   }
 
-  secretOf(key: Key): string | undefined {
+  secretOf(key: Key): Buffer | undefined {
     return this.#entries.get(key)?.secret;
   }
 

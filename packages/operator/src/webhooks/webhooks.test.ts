@@ -124,7 +124,7 @@ describe("what arrives for a Receiver", () => {
     const woken: number[] = [];
     const start = clock.monotonic();
     active.wake = () => woken.push(clock.monotonic() - start);
-    active.activate("a/hooks", "secret");
+    active.activate("a/hooks", Buffer.from("secret"));
     for (let round = 0; round < 100; round++) {
       active.record("a/hooks", { rejection: { at: clock.now(), reason: "badSignature" } });
       await clock.advance(1000);
@@ -141,7 +141,7 @@ describe("what arrives for a Receiver", () => {
 test("a flood changes what the controller records at most once a minute", async () => {
   const clock = manualClock();
   const active = new ActiveReceivers(clock);
-  active.activate("a/hooks", "secret");
+  active.activate("a/hooks", Buffer.from("secret"));
   const seen = new Set<number | undefined>();
   for (let second = 0; second < 100; second++) {
     active.record("a/hooks", { rejection: { at: second, reason: "badSignature" } });
