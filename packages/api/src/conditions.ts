@@ -128,7 +128,7 @@ export const receiverConditions = {
   Stalled: {
     SecretMissing: "The Secret or its key does not exist, or the operator may not read it.",
     SecretTooShort: "The secret has fewer than 16 characters.",
-    WebhooksDisabled: "The operator serves no webhooks; an administrator enables them.",
+    WebhooksDisabled: "Webhooks are disabled in the operator; an administrator enables them.",
   },
 } as const satisfies ConditionTable;
 

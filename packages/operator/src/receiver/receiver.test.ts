@@ -58,7 +58,7 @@ test.each([
   expect(secretView(data, "token")).toEqual({ kind: "read", bytes: Buffer.from(expected as string) });
 });
 
-test("the status has the path, which depends on the UID only and reveals neither it nor the secret", () => {
+test("the status has the path, which depends on the UID alone and does not reveal it", () => {
   const { path = "" } = statusOf(viewOf());
   expect(path).toMatch(/^\/hooks\/[0-9a-f]{32}$/);
   expect(statusOf(viewOf({ secret: { kind: "missing" } })).path).toBe(path);

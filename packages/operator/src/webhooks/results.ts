@@ -18,7 +18,7 @@ export const answers = {
   badSignature: { status: 401, text: "the signature or token is missing or wrong; check the secret of the webhook" },
   malformed: { status: 400, text: "the body is not an event of this type of Receiver" },
   tooLarge: { status: 413, text: "the body is larger than 1 MiB" },
-  tooSlow: { status: 408, text: "the body did not arrive in time" },
+  tooSlow: { status: 408, text: "the body did not arrive in time (10 seconds)" },
   rateLimited: { status: 429, text: "too many requests" },
   busy: { status: 503, text: "too many requests at the same time" },
   notReady: { status: 503, text: "the Receiver is not ready; see its status" },

@@ -46,7 +46,7 @@ function receiving({ receiver, secret }: ReceiverView): ReceiverPlan {
 }
 
 const rules: readonly ReceiverRule[] = [
-  webhooksDisabled, // the operator serves no webhooks: report it
+  webhooksDisabled, // webhooks are disabled in the operator: report it
   secretMissing, // the Secret or its key does not exist, or may not be read: accept nothing
   secretTooShort, // the secret could be guessed: accept nothing
   receiving, // accept webhooks, and record the last ones
