@@ -25,8 +25,14 @@ export async function observeReceiver(
   const { namespace = "" } = receiver.metadata;
   const { name } = receiver.spec.secretRef;
   const found = await findSecret(client, { namespace, name }, signal);
-  const secretObject = { kind: "Secret", namespace, name, version: versionOf(found === "forbidden" ? undefined : found) } as const;
-  const secret = found === "forbidden" ? ({ kind: "forbidden" } as const) : secretView(found?.data, secretKeyOf(receiver));
+  const secretObject = {
+    kind: "Secret",
+    namespace,
+    name,
+    version: versionOf(found === "forbidden" ? undefined : found),
+  } as const;
+  const secret =
+    found === "forbidden" ? ({ kind: "forbidden" } as const) : secretView(found?.data, secretKeyOf(receiver));
   return { now, receiver, isServed, secret, secretObject, deliveries: active.deliveriesOf(key) };
 }
 

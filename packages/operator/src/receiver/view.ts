@@ -17,5 +17,4 @@ export interface ReceiverView {
 }
 
 export type SecretView =
-  | { readonly kind: "missing" | "keyMissing" | "forbidden" }
-  | { readonly kind: "read"; readonly bytes: Buffer };
+  { readonly kind: "missing" | "keyMissing" | "forbidden" } | { readonly kind: "read"; readonly bytes: Buffer };

@@ -55,7 +55,8 @@ function endpointOf(leader?: LeaderAddress) {
     isLeading: () => leader === undefined,
     leader: () => leader,
   });
-  const counted = (): string[] => [...metrics.expose().matchAll(/result="(\w+)"\} \d+/g)].map(([, result = ""]) => result);
+  const counted = (): string[] =>
+    [...metrics.expose().matchAll(/result="(\w+)"\} \d+/g)].map(([, result = ""]) => result);
   return { handle: (request: Request) => endpoint.handle(request), counted };
 }
 

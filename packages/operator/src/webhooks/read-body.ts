@@ -1,7 +1,8 @@
 /** Reads the body of a request that nobody has verified yet: at most so many bytes, for at most so long. */
 import type { Clock } from "@pko/kube";
 
-export type ReadBody = { readonly kind: "read"; readonly body: Buffer } | { readonly kind: "tooLarge" | "tooSlow" | "busy" };
+export type ReadBody =
+  { readonly kind: "read"; readonly body: Buffer } | { readonly kind: "tooLarge" | "tooSlow" | "busy" };
 
 interface BodyLimits {
   readonly maxBytes: number;

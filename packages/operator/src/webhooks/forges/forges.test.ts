@@ -17,7 +17,9 @@ const hookOf = (body: string, headers: Readonly<Record<string, string>>): Hook =
 describe("GitHub's documented example", () => {
   test("of a signature is verified", () => {
     const signature = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
-    expect(forges.GitHub.verify(hookOf("Hello, World!", { "x-hub-signature-256": signature }), Buffer.from(secret))).toBe(true);
+    expect(
+      forges.GitHub.verify(hookOf("Hello, World!", { "x-hub-signature-256": signature }), Buffer.from(secret)),
+    ).toBe(true);
   });
 });
 
