@@ -31,7 +31,7 @@ const store = {
 } as unknown as Store<Receiver>;
 const [active, reported, metrics] = [new ActiveReceivers(), pushes(), metricsRegistry()];
 const key: Key = "bench/hooks";
-active.activate(key, secret);
+active.activate(key, Buffer.from(secret));
 let polls = 0;
 reported.follow(({ repositories }) => {
   const isFollowed = repositories.includes("https://git.example/web");

@@ -126,9 +126,9 @@ export const receiverConditions = {
     NotReadyStalled: "False: webhooks are rejected; see Stalled.",
   },
   Stalled: {
-    SecretMissing: "The Secret or its key does not exist.",
+    SecretMissing: "The Secret or its key does not exist, or the operator may not read it.",
     SecretTooShort: "The secret has fewer than 16 characters.",
-    WebhooksDisabled: "The operator serves no webhooks; an administrator enables them.",
+    WebhooksDisabled: "Webhooks are disabled in the operator; an administrator enables them.",
   },
 } as const satisfies ConditionTable;
 

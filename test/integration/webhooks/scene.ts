@@ -2,7 +2,7 @@
 import { createHmac } from "node:crypto";
 
 import { receiverKind, type Receiver, type ReceiverSpec } from "@pko/api";
-import { builtin, metricsRegistry, silentLogger, type Registry } from "@pko/kube";
+import { builtin, keyOf, metricsRegistry, silentLogger, type Registry } from "@pko/kube";
 import {
   ActiveReceivers,
   pushes,
@@ -27,6 +27,9 @@ export interface Replica {
   readonly server: WebhookServer;
   readonly metrics: Registry;
   readonly operator: Operator;
+  readonly active: ActiveReceivers;
+  /** How many requests have been admitted or rejected. */
+  started(): number;
   url(path: string): string;
 }
 
@@ -57,16 +60,24 @@ export async function startReplica(scene: StackScene, { leader }: ReplicaOptions
     leader: () => leader?.(),
     clock,
   });
+  let started = 0;
+  const handle = (request: Request): Promise<Response> => {
+    // A request is admitted before the first pause.
+    const response = endpoint.handle(request);
+    started++;
+    return response;
+  };
   const server = webhookServer({
     listen: { hostname: "127.0.0.1", port: 0 },
     certificate: await selfSignedCertificate("webhooks", new Date()),
-    handle: (request) => endpoint.handle(request),
+    handle,
     log: silentLogger,
   });
   const stop = server.start();
   scene.defer(stop);
   await operator.synced;
-  return { server, metrics, operator, url: (path) => `https://127.0.0.1:${server.port}${path}` };
+  const url = (path: string): string => `https://127.0.0.1:${server.port}${path}`;
+  return { server, metrics, operator, active, started: () => started, url };
 }
 
 export async function createSecret(scene: StackScene, name: string, text = secret): Promise<void> {
@@ -99,8 +110,15 @@ export async function receiverUntil(
   return found;
 }
 
-export const isReceiving = ({ status }: Receiver): boolean =>
+const isReceiving = ({ status }: Receiver): boolean =>
   status?.conditions?.some(({ type, status: state }) => type === "Ready" && state === "True") ?? false;
+
+/** Waits until the endpoint accepts its webhooks, which is a moment after the status says so. */
+export async function receiverReady(scene: StackScene, replica: Replica, name: string): Promise<Receiver> {
+  const receiver = await receiverUntil(scene, name, isReceiving);
+  await waitFor(() => replica.active.secretOf(keyOf(receiver)) !== undefined);
+  return receiver;
+}
 
 export const stallOf = ({ status }: Receiver): string | undefined =>
   status?.conditions?.find(({ type }) => type === "Stalled")?.reason;

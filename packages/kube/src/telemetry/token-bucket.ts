@@ -4,6 +4,8 @@ import type { Clock } from "../clock.ts";
 export interface TokenBucket {
   /** Takes a token; false if there is none. */
   take(): boolean;
+  /** Whether it is as good as new. */
+  isFull(): boolean;
 }
 
 interface TokenBucketOptions {
@@ -16,14 +18,21 @@ interface TokenBucketOptions {
 export function tokenBucket({ burst, refillMs, clock }: TokenBucketOptions): TokenBucket {
   let tokens = burst;
   let at = clock.monotonic();
+  const refill = (): void => {
+    const now = clock.monotonic();
+    tokens = Math.min(burst, tokens + Math.max(0, now - at) / refillMs);
+    at = now;
+  };
   return {
     take() {
-      const now = clock.monotonic();
-      tokens = Math.min(burst, tokens + Math.max(0, now - at) / refillMs);
-      at = now;
+      refill();
       if (tokens < 1) return false;
       tokens--;
       return true;
+    },
+    isFull() {
+      refill();
+      return tokens === burst;
     },
   };
 }

@@ -25,8 +25,14 @@ export async function observeReceiver(
   const { namespace = "" } = receiver.metadata;
   const { name } = receiver.spec.secretRef;
   const found = await findSecret(client, { namespace, name }, signal);
-  const secretObject = { kind: "Secret", namespace, name, version: versionOf(found) } as const;
-  const secret = secretView(found?.data, secretKeyOf(receiver));
+  const secretObject = {
+    kind: "Secret",
+    namespace,
+    name,
+    version: versionOf(found === "forbidden" ? undefined : found),
+  } as const;
+  const secret =
+    found === "forbidden" ? ({ kind: "forbidden" } as const) : secretView(found?.data, secretKeyOf(receiver));
   return { now, receiver, isServed, secret, secretObject, deliveries: active.deliveriesOf(key) };
 }
 
@@ -34,20 +40,20 @@ async function findSecret(client: Client, ref: { namespace: string; name: string
   try {
     return await client.find(builtin.secrets, ref, { signal });
   } catch (error) {
-    if (isForbidden(error)) return undefined;
+    if (isForbidden(error)) return "forbidden";
     throw error;
   }
 }
 
-function secretView(data: Readonly<Record<string, string>> | undefined, key: string): SecretView {
+export function secretView(data: Readonly<Record<string, string>> | undefined, key: string): SecretView {
   if (!data) return { kind: "missing" };
   const value = data[key];
   if (value === undefined) return { kind: "keyMissing" };
-  // Editors and `echo` add line breaks.
-  return {
-    kind: "read",
-    text: Buffer.from(value, "base64")
-      .toString("utf8")
-      .replace(/[\r\n]+$/, ""),
-  };
+  return { kind: "read", bytes: withoutLineBreaks(Buffer.from(value, "base64")) };
+}
+
+/** Editors and `echo` add line breaks. The secret stays bytes: it may be binary. */
+function withoutLineBreaks(bytes: Buffer): Buffer {
+  const isLineBreak = (byte: number): boolean => byte === 0x0a || byte === 0x0d;
+  return bytes.subarray(0, bytes.findLastIndex((byte) => !isLineBreak(byte)) + 1);
 }

@@ -2,5 +2,5 @@
 import type { ReceiverStall } from "@pko/api";
 
 export type Outcome =
-  | { readonly kind: "receiving"; readonly message: string; readonly secret: string }
+  | { readonly kind: "receiving"; readonly message: string; readonly secret: Buffer }
   | { readonly kind: "stalled"; readonly reason: ReceiverStall; readonly message: string };

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Receiver, ReceiverSpec } from "@pko/api";
 
+import { secretView } from "./observe.ts";
 import { planReceiver } from "./rules/index.ts";
 import { receiverStatus } from "./status.ts";
 import type { ReceiverView } from "./view.ts";
@@ -18,7 +19,7 @@ const viewOf = (changes: Partial<ReceiverView> = {}): ReceiverView => ({
   now,
   receiver,
   isServed: true,
-  secret: { kind: "read", text: "0123456789abcdef" },
+  secret: { kind: "read", bytes: Buffer.from("0123456789abcdef") },
   secretObject: { kind: "Secret", namespace: "default", name: "hooks", version: "1" },
   deliveries: {},
   ...changes,
@@ -31,7 +32,13 @@ const cases: readonly (readonly [string, Partial<ReceiverView>, string, string])
   ["needs an operator that serves webhooks", { isServed: false }, "WebhooksDisabled", "webhook.enabled"],
   ["needs its Secret", { secret: { kind: "missing" } }, "SecretMissing", "Secret hooks does not exist"],
   ["needs the key", { secret: { kind: "keyMissing" } }, "SecretMissing", "Secret hooks has no key token"],
-  ["needs a long secret", { secret: { kind: "read", text: "0123456789abcde" } }, "SecretTooShort", "fewer than 16"],
+  ["needs permission", { secret: { kind: "forbidden" } }, "SecretMissing", "the operator may not read Secret hooks"],
+  [
+    "needs a long secret",
+    { secret: { kind: "read", bytes: Buffer.from("0123456789abcde") } },
+    "SecretTooShort",
+    "fewer than 16",
+  ],
 ];
 test.each(cases)("a Receiver %s", (...row) => {
   const [, changes, reason, message] = row;
@@ -42,7 +49,16 @@ test.each(cases)("a Receiver %s", (...row) => {
   expect(conditions[0]).toMatchObject({ type: "Ready", status: reason === "Receiving" ? "True" : "False" });
 });
 
-test("the status has the path, which depends on the UID only and reveals neither it nor the secret", () => {
+test.each([
+  ["text without its line break", "a secret\r\n", "a secret"],
+  ["nothing but line breaks as empty", "\n\n", ""],
+  ["binary as it is", Buffer.from([0xff, 0x0a, 0xfe]), Buffer.from([0xff, 0x0a, 0xfe])],
+])("the secret is read: %s", (_, stored, expected) => {
+  const data = { token: Buffer.from(stored as string).toString("base64") };
+  expect(secretView(data, "token")).toEqual({ kind: "read", bytes: Buffer.from(expected as string) });
+});
+
+test("the status has the path, which depends on the UID alone and does not reveal it", () => {
   const { path = "" } = statusOf(viewOf());
   expect(path).toMatch(/^\/hooks\/[0-9a-f]{32}$/);
   expect(statusOf(viewOf({ secret: { kind: "missing" } })).path).toBe(path);

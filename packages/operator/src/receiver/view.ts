@@ -17,4 +17,4 @@ export interface ReceiverView {
 }
 
 export type SecretView =
-  { readonly kind: "missing" } | { readonly kind: "keyMissing" } | { readonly kind: "read"; readonly text: string };
+  { readonly kind: "missing" | "keyMissing" | "forbidden" } | { readonly kind: "read"; readonly bytes: Buffer };

@@ -15,8 +15,11 @@ export interface Deliveries {
 export const recordingMs = 60_000;
 
 interface Entry {
-  secret?: string;
+  secret?: Buffer;
+  /** What the controller may record now. */
   deliveries: Deliveries;
+  /** What has arrived since then. The controller must not see it early: each status write causes another reconcile. */
+  news: Deliveries;
   wokenAt?: number;
   cancel?: () => void;
 }
@@ -31,7 +34,7 @@ export class ActiveReceivers {
     this.#clock = clock;
   }
 
-  activate(key: Key, secret: string): void {
+  activate(key: Key, secret: Buffer): void {
     this.#entry(key).secret = secret;
   }
 
@@ -51,7 +54,7 @@ export class ActiveReceivers {
     for (const key of this.#entries.keys()) this.forget(key);
   }
 
-  secretOf(key: Key): string | undefined {
+  secretOf(key: Key): Buffer | undefined {
     return this.#entries.get(key)?.secret;
   }
 
@@ -63,19 +66,21 @@ export class ActiveReceivers {
   record(key: Key, news: Deliveries): void {
     const entry = this.#entries.get(key);
     if (!entry) return;
-    entry.deliveries = { ...entry.deliveries, ...news };
+    entry.news = { ...entry.news, ...news };
     if (entry.cancel) return;
     const now = this.#clock.monotonic();
     const pause = Math.max(0, (entry.wokenAt ?? -Infinity) + recordingMs - now);
     entry.cancel = this.#clock.after(pause, () => {
       delete entry.cancel;
       entry.wokenAt = this.#clock.monotonic();
+      entry.deliveries = { ...entry.deliveries, ...entry.news };
+      entry.news = {};
       this.wake(key);
     });
   }
 
   #entry(key: Key): Entry {
-    const entry = this.#entries.get(key) ?? { deliveries: {} };
+    const entry = this.#entries.get(key) ?? { deliveries: {}, news: {} };
     this.#entries.set(key, entry);
     return entry;
   }

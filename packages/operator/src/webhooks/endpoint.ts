@@ -8,7 +8,7 @@ import { forwardedHeader, forwardHook } from "./forward.ts";
 import { intake, recordRejection, type Intake } from "./intake.ts";
 import type { LeaderAddress } from "./leader-address.ts";
 import { bodyTimeoutMs, maxBodyBytes, RequestLimits } from "./limits.ts";
-import { pathPrefix, receiverPathIndex } from "./paths.ts";
+import { pathOf, pathPrefix, receiverPathIndex } from "./paths.ts";
 import { readBody } from "./read-body.ts";
 import { countResults, responseTo, type HookResult } from "./results.ts";
 
@@ -41,33 +41,40 @@ export class WebhookEndpoint {
   }
 
   async handle(request: Request): Promise<Response> {
-    const result = await this.#resultOf(request);
-    this.#count(result);
-    return responseTo(result);
+    try {
+      const result = await this.#resultOf(request);
+      this.#count(result);
+      return responseTo(result);
+    } catch (error) {
+      this.#count("failed");
+      throw error;
+    }
   }
 
   async #resultOf(request: Request): Promise<HookResult> {
-    const { pathname } = new URL(request.url);
+    // The URL contains the Host header, which may be anything.
+    const { pathname = "" } = URL.parse(request.url, "https://host") ?? {};
     const [receiver] = pathname.startsWith(pathPrefix) ? this.#options.store.byIndex(receiverPathIndex, pathname) : [];
-    // Before anything is read: only who knows the path of a Receiver can use its limits.
+    // Before anything is read: only who knows the path of a Receiver can use up the limits of its namespace.
     if (!receiver) return "unknownPath";
     if (request.method !== "POST") return "notPost";
-    const admission = this.#limits.admit(keyOf(receiver));
+    const admission = this.#limits.admit(receiver.metadata.namespace ?? "");
     if (admission.kind !== "admitted") return this.#rejected(receiver, admission.kind);
     try {
-      return await this.#handleAdmitted(receiver, request);
+      const limits = { maxBytes: maxBodyBytes, timeoutMs: bodyTimeoutMs, clock: this.#clock, signal: admission.signal };
+      const read = await readBody(request, limits);
+      admission.bodyIsRead();
+      if (read.kind !== "read") return this.#rejected(receiver, read.kind);
+      return await this.#handleBody(receiver, request, read.body);
     } finally {
       admission.end();
     }
   }
 
-  async #handleAdmitted(receiver: Receiver, request: Request): Promise<HookResult> {
-    const limits = { maxBytes: maxBodyBytes, timeoutMs: bodyTimeoutMs, clock: this.#clock };
-    const read = await readBody(request, limits);
-    if (read.kind !== "read") return this.#rejected(receiver, read.kind);
-    if (!this.#options.isLeading()) return await this.#forward(request, read.body);
+  async #handleBody(receiver: Receiver, request: Request, body: Buffer): Promise<HookResult> {
+    if (!this.#options.isLeading()) return await this.#forward(receiver, request, body);
     const header = (name: string): string | undefined => request.headers.get(name) ?? undefined;
-    return this.#rejected(receiver, this.#intake(receiver, { header, body: read.body }));
+    return this.#rejected(receiver, this.#intake(receiver, { header, body }));
   }
 
   #rejected(receiver: Receiver, reason: HookResult): HookResult {
@@ -75,10 +82,9 @@ export class WebhookEndpoint {
     return reason;
   }
 
-  async #forward(request: Request, body: Buffer): Promise<HookResult> {
-    const leader = request.headers.has(forwardedHeader) ? undefined : this.#options.leader();
-    const { pathname: path } = new URL(request.url);
-    const status = leader && (await forwardHook(leader, { path, headers: request.headers, body }));
+  async #forward(receiver: Receiver, { headers }: Request, body: Buffer): Promise<HookResult> {
+    const leader = headers.has(forwardedHeader) ? undefined : this.#options.leader();
+    const status = leader && (await forwardHook(leader, { path: pathOf(receiver), headers, body }, this.#clock));
     return status === undefined ? "noLeader" : forwardedResult(status);
   }
 }
@@ -90,11 +96,17 @@ function forwardedResult(status: number): HookResult {
       return "malformed";
     case 401:
       return "badSignature";
+    case 404:
+      return "unknownPath";
+    case 408:
+      return "tooSlow";
+    case 413:
+      return "tooLarge";
     case 429:
       return "rateLimited";
-    case 503:
-      return "noLeader";
+    case 500:
+      return "failed";
     default:
-      return "forwarded";
+      return status < 300 ? "forwarded" : "noLeader";
   }
 }

@@ -4,12 +4,14 @@
  */
 import { connect } from "node:tls";
 
+import type { Clock } from "@pko/kube";
+
 import type { LeaderAddress } from "./leader-address.ts";
 
 /** Set on forwarded requests, which are not forwarded again. */
 export const forwardedHeader = "x-pulumi-forwarded";
 
-const timeoutMs = 5000;
+export const forwardTimeoutMs = 5000;
 /** Of the connection. */
 const dropped: ReadonlySet<string> = new Set([
   "connection",
@@ -30,11 +32,12 @@ export interface ForwardedHook {
 }
 
 /** The leader's status; undefined if it could not be reached. */
-export async function forwardHook(to: LeaderAddress, hook: ForwardedHook): Promise<number | undefined> {
+export async function forwardHook(to: LeaderAddress, hook: ForwardedHook, clock: Clock): Promise<number | undefined> {
   const { promise, resolve } = Promise.withResolvers<number | undefined>();
   // The certificate is compared with the one in the Lease instead.
   const socket = connect({ host: to.host, port: to.port, rejectUnauthorized: false });
-  socket.setTimeout(timeoutMs, () => resolve(undefined));
+  // For the whole exchange: a leader that sends a byte at a time must not hold the request.
+  const cancelTimer = clock.after(forwardTimeoutMs, () => resolve(undefined));
   socket.once("error", () => resolve(undefined));
   socket.once("close", () => resolve(undefined));
   socket.once("secureConnect", () => {
@@ -50,13 +53,15 @@ export async function forwardHook(to: LeaderAddress, hook: ForwardedHook): Promi
   try {
     return await promise;
   } finally {
+    cancelTimer();
     socket.destroy();
   }
 }
 
 function requestText({ host, port }: LeaderAddress, { path, headers, body }: ForwardedHook): Buffer {
   const kept = [...headers].filter(([name]) => !dropped.has(name)).map(([name, value]) => `${name}: ${value}`);
-  const own = [`host: ${host}:${port}`, "connection: close", `content-length: ${body.length}`, `${forwardedHeader}: 1`];
+  const authority = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  const own = [`host: ${authority}`, "connection: close", `content-length: ${body.length}`, `${forwardedHeader}: 1`];
   return Buffer.concat([
     Buffer.from(`POST ${path} HTTP/1.1\r\n${[...kept, ...own].join("\r\n")}\r\n\r\n`, "latin1"),
     body,

@@ -1,53 +1,80 @@
 /** How many requests are handled at all, so that nobody can occupy the operator. */
-import { tokenBucket, type Clock, type Key, type TokenBucket } from "@pko/kube";
+import { tokenBucket, type Clock, type TokenBucket } from "@pko/kube";
 
 export const maxBodyBytes = 1024 * 1024;
 export const bodyTimeoutMs = 10_000;
 
-/** For one Receiver. A busy organization pushes less often. */
-const perReceiver = { burst: 100, refillMs: 100, inFlight: 8 };
+/** For one namespace, however many Receivers it has: one tenant must not block others. A busy organization pushes less often. */
+const perNamespace = { burst: 100, refillMs: 50, inFlight: 8 };
 /** For all together. Bodies of requests in flight are in memory. */
 const overall = { burst: 500, refillMs: 10, inFlight: 32 };
 
-export type Admission =
-  { readonly kind: "admitted"; readonly end: () => void } | { readonly kind: "rateLimited" | "busy" };
+export type Admission = ({ readonly kind: "admitted" } & Slot) | { readonly kind: "rateLimited" | "busy" };
+
+interface Slot {
+  /** Aborted if another request gets the slot. That happens only while the body is incomplete. */
+  readonly signal: AbortSignal;
+  readonly bodyIsRead: () => void;
+  readonly end: () => void;
+}
+
+interface Running {
+  readonly namespace: string;
+  readonly abort: () => void;
+  isReading: boolean;
+}
 
 export class RequestLimits {
   readonly #clock: Clock;
   readonly #overall: TokenBucket;
-  readonly #buckets = new Map<Key, TokenBucket>();
-  readonly #inFlight = new Map<Key, number>();
-  #total = 0;
+  readonly #buckets = new Map<string, TokenBucket>();
+  /** The oldest first. */
+  readonly #running = new Set<Running>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#overall = tokenBucket({ ...overall, clock });
   }
 
-  admit(receiver: Key): Admission {
-    const running = this.#inFlight.get(receiver) ?? 0;
-    if (running >= perReceiver.inFlight || this.#total >= overall.inFlight) return { kind: "busy" };
-    // The Receiver's own limit first: what exceeds it must not use up the allowance of others.
-    if (!this.#bucketOf(receiver).take() || !this.#overall.take()) return { kind: "rateLimited" };
-    this.#total++;
-    this.#inFlight.set(receiver, running + 1);
-    return { kind: "admitted", end: () => this.#end(receiver) };
+  admit(namespace: string): Admission {
+    // The namespace's own limit first: what exceeds it must not use up the allowance of others.
+    if (!this.#bucketOf(namespace).take() || !this.#overall.take()) return { kind: "rateLimited" };
+    const all = [...this.#running];
+    const own = all.filter((each) => each.namespace === namespace);
+    if (own.length >= perNamespace.inFlight) {
+      if (!this.#endOldest(own)) return { kind: "busy" };
+    } else if (all.length >= overall.inFlight && !this.#endOldest(all)) return { kind: "busy" };
+    return this.#start(namespace);
   }
 
-  forget(receiver: Key): void {
-    this.#buckets.delete(receiver);
+  #start(namespace: string): Admission {
+    const controller = new AbortController();
+    const running: Running = { namespace, abort: () => controller.abort(), isReading: true };
+    this.#running.add(running);
+    return {
+      kind: "admitted",
+      signal: controller.signal,
+      bodyIsRead: () => (running.isReading = false),
+      end: () => this.#running.delete(running),
+    };
   }
 
-  #bucketOf(receiver: Key): TokenBucket {
-    const bucket = this.#buckets.get(receiver) ?? tokenBucket({ ...perReceiver, clock: this.#clock });
-    this.#buckets.set(receiver, bucket);
+  /** Slow senders must not hold all slots: whose body is incomplete after the longest time makes room. */
+  #endOldest(candidates: readonly Running[]): boolean {
+    const oldest = candidates.find(({ isReading }) => isReading);
+    if (!oldest) return false;
+    this.#running.delete(oldest);
+    oldest.abort();
+    return true;
+  }
+
+  #bucketOf(namespace: string): TokenBucket {
+    const known = this.#buckets.get(namespace);
+    if (known) return known;
+    // A full bucket is like a new one.
+    for (const [name, bucket] of this.#buckets) if (bucket.isFull()) this.#buckets.delete(name);
+    const bucket = tokenBucket({ ...perNamespace, clock: this.#clock });
+    this.#buckets.set(namespace, bucket);
     return bucket;
-  }
-
-  #end(receiver: Key): void {
-    this.#total--;
-    const left = (this.#inFlight.get(receiver) ?? 1) - 1;
-    if (left > 0) this.#inFlight.set(receiver, left);
-    else this.#inFlight.delete(receiver);
   }
 }

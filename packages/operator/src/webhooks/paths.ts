@@ -1,4 +1,4 @@
-/** The path of each Receiver. It is derived from the UID, which nobody can guess, and reveals neither it nor the secret. */
+/** The path of each Receiver. It is derived from the UID alone, which nobody can guess, and does not reveal the UID. */
 import type { Receiver } from "@pko/api";
 
 import { contentHash } from "../shared/digest.ts";

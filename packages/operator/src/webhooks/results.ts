@@ -18,11 +18,12 @@ export const answers = {
   badSignature: { status: 401, text: "the signature or token is missing or wrong; check the secret of the webhook" },
   malformed: { status: 400, text: "the body is not an event of this type of Receiver" },
   tooLarge: { status: 413, text: "the body is larger than 1 MiB" },
-  tooSlow: { status: 408, text: "the body did not arrive in time" },
+  tooSlow: { status: 408, text: "the body did not arrive in time (10 seconds)" },
   rateLimited: { status: 429, text: "too many requests" },
   busy: { status: 503, text: "too many requests at the same time" },
   notReady: { status: 503, text: "the Receiver is not ready; see its status" },
   noLeader: { status: 503, text: "no replica of the operator is leading at the moment" },
+  failed: { status: 500, text: "the operator failed to handle the request; see its log" },
   forwarded: { status: 202, text: "forwarded" },
 } as const satisfies Readonly<Record<string, Answer>>;
 
@@ -35,14 +36,26 @@ export const rejections: ReadonlySet<HookResult> = new Set<HookResult>([
   "tooLarge",
   "tooSlow",
   "rateLimited",
+  "busy",
+]);
+
+/** Those before the end of the body. The server would read the rest of it, however long, to reuse the connection. */
+const unread: ReadonlySet<HookResult> = new Set<HookResult>([
+  "unknownPath",
+  "notPost",
+  "rateLimited",
+  "busy",
+  "tooLarge",
+  "tooSlow",
 ]);
 
 export function responseTo(result: HookResult): Response {
   const { status, text } = answers[result];
   const retry = status === 429 || status === 503 ? { "retry-after": "10" } : {};
+  const close = unread.has(result) ? { connection: "close" } : {};
   return new Response(`${text}\n`, {
     status,
-    headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store", ...retry },
+    headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store", ...retry, ...close },
   });
 }
 

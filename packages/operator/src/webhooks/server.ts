@@ -1,8 +1,9 @@
 /** The HTTPS server for webhooks. It runs in every replica, from the start of the process to its end. */
-import { systemClock, type Clock, type Listen, type Logger } from "@pko/kube";
+import { systemClock, tokenBucket, type Clock, type Listen, type Logger, type TokenBucket } from "@pko/kube";
 
 import { changedCertificate, type Certificate } from "./certificate.ts";
 import { fingerprintOf } from "./leader-address.ts";
+import { responseTo } from "./results.ts";
 
 interface ServerOptions {
   readonly listen: Listen;
@@ -26,6 +27,8 @@ export interface WebhookServer {
 const certificateCheckMs = 60_000;
 /** In seconds: how long a connection may be silent. */
 const idleTimeout = 15;
+/** Whoever finds a request that fails must not be able to fill the log. */
+const errorLineLimit = { burst: 5, refillMs: 60_000 };
 
 export function webhookServer(options: ServerOptions): WebhookServer {
   return new Server(options);
@@ -34,6 +37,7 @@ export function webhookServer(options: ServerOptions): WebhookServer {
 class Server implements WebhookServer {
   readonly #options: ServerOptions;
   readonly #clock: Clock;
+  readonly #errorLines: TokenBucket;
   #certificate: Certificate;
   #fingerprint: string;
   #server: Bun.Server<undefined> | undefined;
@@ -43,6 +47,7 @@ class Server implements WebhookServer {
   constructor(options: ServerOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#errorLines = tokenBucket({ ...errorLineLimit, clock: this.#clock });
     this.#certificate = options.certificate;
     this.#fingerprint = fingerprintOf(options.certificate.cert);
   }
@@ -67,6 +72,7 @@ class Server implements WebhookServer {
 
   #serve(): Bun.Server<undefined> {
     const { listen, handle, log } = this.#options;
+    const errorLines = this.#errorLines;
     return Bun.serve({
       port: this.port,
       ...(listen.hostname !== undefined && { hostname: listen.hostname }),
@@ -79,8 +85,8 @@ class Server implements WebhookServer {
       tls: this.#certificate,
       fetch: handle,
       error(error) {
-        log.error("the webhook endpoint failed", { error });
-        return new Response(null, { status: 500 });
+        if (errorLines.take()) log.error("the webhook endpoint failed", { error });
+        return responseTo("failed");
       },
     });
   }

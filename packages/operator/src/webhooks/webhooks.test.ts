@@ -10,50 +10,73 @@ import { RequestLimits } from "./limits.ts";
 import { readBody } from "./read-body.ts";
 
 describe("the limits", () => {
-  const admitted = (limits: RequestLimits, receiver: `${string}/${string}`, count: number): number => {
+  const admitted = (limits: RequestLimits, namespace: string, count: number): number => {
     let total = 0;
     for (let index = 0; index < count; index++) {
-      const admission = limits.admit(receiver);
+      const admission = limits.admit(namespace);
       if (admission.kind !== "admitted") continue;
       total++;
       admission.end();
     }
     return total;
   };
+  /** Requests whose bodies do not arrive. */
+  const slow = (limits: RequestLimits, namespace: string, count: number) =>
+    Array.from({ length: count }, () => limits.admit(namespace)).filter((each) => each.kind === "admitted");
 
-  test("one Receiver may have a burst, and then ten requests a second", async () => {
+  test("one namespace may have a burst, and then twenty requests a second", async () => {
     const clock = manualClock();
     const limits = new RequestLimits(clock);
-    expect(admitted(limits, "a/hooks", 1000)).toBe(100);
+    expect(admitted(limits, "a", 1000)).toBe(100);
     await clock.advance(1000);
-    expect(admitted(limits, "a/hooks", 1000)).toBe(10);
+    expect(admitted(limits, "a", 1000)).toBe(20);
   });
 
-  test("a flood to one Receiver leaves the allowance of others", () => {
+  test("a namespace does not get a new burst because others have requests", async () => {
+    const clock = manualClock();
+    const limits = new RequestLimits(clock);
+    admitted(limits, "a", 1000);
+    await clock.advance(1000);
+    admitted(limits, "b", 1);
+    expect(admitted(limits, "a", 1000)).toBe(20);
+  });
+
+  test("a flood to one namespace leaves the allowance of others", () => {
     const limits = new RequestLimits(manualClock());
-    admitted(limits, "a/hooks", 100_000);
-    expect(admitted(limits, "b/hooks", 100)).toBe(100);
+    admitted(limits, "a", 100_000);
+    expect(admitted(limits, "b", 100)).toBe(100);
   });
 
   test("all together have a limit", () => {
     const limits = new RequestLimits(manualClock());
-    const total = Array.from({ length: 20 }, (_, index) => admitted(limits, `n${index}/hooks`, 100));
+    const total = Array.from({ length: 20 }, (_, index) => admitted(limits, `n${index}`, 100));
     expect(total.reduce((sum, count) => sum + count, 0)).toBe(500);
   });
 
-  test("few requests of one Receiver, and of all, are in memory at the same time", () => {
+  test("few requests of one namespace, and of all, are in memory at the same time", () => {
     const limits = new RequestLimits(manualClock());
-    const kinds = (receiver: `${string}/${string}`) => Array.from({ length: 10 }, () => limits.admit(receiver).kind);
-    expect(kinds("a/hooks").filter((kind) => kind === "admitted")).toHaveLength(8);
-    const others = ["b/x", "c/x", "d/x", "e/x"] as const;
-    expect(others.flatMap(kinds).filter((kind) => kind === "admitted")).toHaveLength(32 - 8);
-    expect(limits.admit("f/x").kind).toBe("busy");
+    const read = (namespace: string) => slow(limits, namespace, 8).map((each) => each.bodyIsRead());
+    expect(read("a")).toHaveLength(8);
+    expect(limits.admit("a").kind).toBe("busy");
+    expect(["b", "c", "d"].flatMap(read)).toHaveLength(24);
+    expect(limits.admit("e").kind).toBe("busy");
+  });
+
+  test("slow bodies of one namespace make room for its other requests, and for those of others", () => {
+    const limits = new RequestLimits(manualClock());
+    const [first, second, ...others] = ["a", "b", "c", "d"].flatMap((namespace) => slow(limits, namespace, 8));
+    first?.bodyIsRead();
+    expect(limits.admit("e").kind).toBe("admitted");
+    expect([first?.signal.aborted, second?.signal.aborted]).toEqual([false, true]);
+    expect(limits.admit("d").kind).toBe("admitted");
+    expect(others.map(({ signal }) => signal.aborted).indexOf(true)).toBe(24 - 2);
   });
 });
 
 describe("a body", () => {
   const clock = manualClock();
-  const limits = { maxBytes: 10, timeoutMs: 1000, clock };
+  const { signal } = new AbortController();
+  const limits = { maxBytes: 10, timeoutMs: 1000, clock, signal };
   const requestWith = (body: BodyInit, headers: Record<string, string> = {}): Request =>
     new Request("https://host/", { method: "POST", body, headers });
 
@@ -84,6 +107,14 @@ describe("a body", () => {
     await clock.advance(1001);
     expect(await reading).toEqual({ kind: "tooSlow" });
   });
+
+  test("is not read on when another request needs the slot", async () => {
+    const controller = new AbortController();
+    const silent = new ReadableStream({ start: (stream) => stream.enqueue(new Uint8Array(1)) });
+    const reading = readBody(requestWith(silent), { ...limits, signal: controller.signal });
+    controller.abort();
+    expect(await reading).toEqual({ kind: "busy" });
+  });
 });
 
 describe("what arrives for a Receiver", () => {
@@ -93,7 +124,7 @@ describe("what arrives for a Receiver", () => {
     const woken: number[] = [];
     const start = clock.monotonic();
     active.wake = () => woken.push(clock.monotonic() - start);
-    active.activate("a/hooks", "secret");
+    active.activate("a/hooks", Buffer.from("secret"));
     for (let round = 0; round < 100; round++) {
       active.record("a/hooks", { rejection: { at: clock.now(), reason: "badSignature" } });
       await clock.advance(1000);
@@ -105,6 +136,19 @@ describe("what arrives for a Receiver", () => {
     expect(woken).toHaveLength(2);
     expect(active.secretOf("a/hooks")).toBeUndefined();
   });
+});
+
+test("a flood changes what the controller records at most once a minute", async () => {
+  const clock = manualClock();
+  const active = new ActiveReceivers(clock);
+  active.activate("a/hooks", Buffer.from("secret"));
+  const seen = new Set<number | undefined>();
+  for (let second = 0; second < 100; second++) {
+    active.record("a/hooks", { rejection: { at: second, reason: "badSignature" } });
+    await clock.advance(1000);
+    seen.add(active.deliveriesOf("a/hooks").rejection?.at);
+  }
+  expect([...seen]).toEqual([0, 59]);
 });
 
 describe("a filter", () => {

@@ -26,13 +26,15 @@ function secretMissing({ receiver, secret }: ReceiverView): ReceiverPlan | undef
       const message = messages.secretKeyMissing(name, secretKeyOf(receiver));
       return wait({ kind: "stalled", reason: "SecretMissing", message });
     }
+    case "forbidden":
+      return wait({ kind: "stalled", reason: "SecretMissing", message: messages.secretForbidden(name) });
     case "read":
       return undefined;
   }
 }
 
 function secretTooShort({ receiver, secret }: ReceiverView): ReceiverPlan | undefined {
-  if (secret.kind !== "read" || secret.text.length >= messages.minSecretLength) return undefined;
+  if (secret.kind !== "read" || secret.bytes.length >= messages.minSecretLength) return undefined;
   const message = messages.secretTooShort(receiver.spec.secretRef.name, secretKeyOf(receiver));
   return wait({ kind: "stalled", reason: "SecretTooShort", message });
 }
@@ -40,12 +42,12 @@ function secretTooShort({ receiver, secret }: ReceiverView): ReceiverPlan | unde
 /** Applies to every view. The rules before it leave a Receiver with a secret. */
 function receiving({ receiver, secret }: ReceiverView): ReceiverPlan {
   const message = messages.receiving(receiver.spec.type, pathOf(receiver));
-  return wait({ kind: "receiving", message, secret: secret.kind === "read" ? secret.text : "" });
+  return wait({ kind: "receiving", message, secret: secret.kind === "read" ? secret.bytes : Buffer.alloc(0) });
 }
 
 const rules: readonly ReceiverRule[] = [
-  webhooksDisabled, // the operator serves no webhooks: report it
-  secretMissing, // the Secret or its key does not exist: accept nothing
+  webhooksDisabled, // webhooks are disabled in the operator: report it
+  secretMissing, // the Secret or its key does not exist, or may not be read: accept nothing
   secretTooShort, // the secret could be guessed: accept nothing
   receiving, // accept webhooks, and record the last ones
 ];

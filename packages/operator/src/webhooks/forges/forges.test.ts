@@ -17,7 +17,9 @@ const hookOf = (body: string, headers: Readonly<Record<string, string>>): Hook =
 describe("GitHub's documented example", () => {
   test("of a signature is verified", () => {
     const signature = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
-    expect(forges.GitHub.verify(hookOf("Hello, World!", { "x-hub-signature-256": signature }), secret)).toBe(true);
+    expect(
+      forges.GitHub.verify(hookOf("Hello, World!", { "x-hub-signature-256": signature }), Buffer.from(secret)),
+    ).toBe(true);
   });
 });
 
@@ -35,7 +37,7 @@ describe.each(Object.entries(authorizations))("a hook of type %s", (type, author
   const forge = forges[type as ReceiverType];
   const body = '{"ref":"refs/heads/main"}';
   const verify = (headers: Readonly<Record<string, string>>, text = body): boolean =>
-    forge.verify(hookOf(text, headers), secret);
+    forge.verify(hookOf(text, headers), Buffer.from(secret));
 
   test("is verified by the secret", () => expect(verify(authorize(body, secret))).toBe(true));
   test("is rejected with another secret", () => expect(verify(authorize(body, `${secret}!`))).toBe(false));
@@ -75,8 +77,14 @@ describe.each(Object.entries(authorizations))("a hook of type %s", (type, author
   });
 });
 
+test("a binary secret is a key as it is", () => {
+  const key = Buffer.from([0xff, 0xfe, 0x80, 0x00]);
+  const signature = createHmac("sha256", key).update("{}").digest("hex");
+  expect(forges.Generic.verify(hookOf("{}", { "x-signature": `sha256=${signature}` }), key)).toBe(true);
+});
+
 test("Forgejo's own header is accepted, too", () => {
-  expect(forges.Gitea.verify(hookOf("{}", { "x-forgejo-signature": hmac("{}") }), secret)).toBe(true);
+  expect(forges.Gitea.verify(hookOf("{}", { "x-forgejo-signature": hmac("{}") }), Buffer.from(secret))).toBe(true);
 });
 
 const push = (repositories: readonly string[], ...refs: readonly string[]): HookContent => ({
@@ -229,6 +237,7 @@ const contents: readonly (readonly [string, ReceiverType, Record<string, string>
     push(["https://git.example/web"], "refs/heads/main"),
   ],
   ["a push to any ref", "Generic", {}, { repository: "https://git.example/web" }, push(["https://git.example/web"])],
+  ["a short ref", "Generic", {}, { repository: "https://git.example/web", ref: "main" }, { kind: "malformed" }],
   ["nothing", "Generic", {}, {}, { kind: "malformed" }],
 ];
 test.each(contents)("%s of %s is understood", (...row) => {

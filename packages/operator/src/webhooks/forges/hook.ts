@@ -25,7 +25,7 @@ export type HookContent =
 
 export interface Forge {
   /** Whether the sender knows the secret. */
-  verify(hook: Hook, secret: string): boolean;
+  verify(hook: Hook, secret: Buffer): boolean;
   /** Never throws. Only for a hook that was verified. */
   parse(hook: Hook): HookContent;
 }
@@ -35,7 +35,7 @@ export const ping: HookContent = { kind: "ping" };
 export const malformed: HookContent = { kind: "malformed" };
 
 /** In hex digits, after `prefix`. */
-export function hasHmac(hook: Hook, secret: string, signature: { header: string; prefix: string }): boolean {
+export function hasHmac(hook: Hook, secret: Buffer, signature: { header: string; prefix: string }): boolean {
   const given = hook.header(signature.header);
   if (given === undefined || !given.startsWith(signature.prefix)) return false;
   const digest = createHmac("sha256", secret).update(hook.body).digest("hex");
@@ -43,8 +43,8 @@ export function hasHmac(hook: Hook, secret: string, signature: { header: string;
 }
 
 /** In constant time, also for texts of different lengths. */
-export function isSameText(one: string, other: string): boolean {
-  const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+export function isSameText(one: string, other: string | Buffer): boolean {
+  const digest = (text: string | Buffer): Buffer => createHash("sha256").update(text).digest();
   return timingSafeEqual(digest(one), digest(other));
 }
 
@@ -55,12 +55,14 @@ const maxRefs = 1000;
 
 export function pushTo(repositories: readonly unknown[], refs: readonly unknown[]): HookContent {
   const urls = repositories.filter(isText).slice(0, maxRepositories);
-  const names = refs.filter(isText).filter((ref) => ref.startsWith("refs/"));
+  const names = refs.filter(isFullRef);
   if (urls.length === 0) return malformed;
   return { kind: "push", repositories: urls, refs: names.length > maxRefs ? [] : names };
 }
 
 const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
+
+export const isFullRef = (value: unknown): value is string => isText(value) && value.startsWith("refs/");
 
 /** Undefined if the body is not JSON. Some forges can send it as a field of a form. */
 export function jsonOf(hook: Hook): Json | undefined {
