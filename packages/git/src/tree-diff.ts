@@ -22,6 +22,8 @@ interface CommitsToCompare {
 const maxPaths = 10_000;
 const maxTrees = 4000;
 const maxWants = 500;
+/** Of all objects of a comparison: a hostile server must not fill the memory. */
+const maxBytes = 16 * 1024 * 1024;
 
 export async function compareCommits(
   repository: URL,
@@ -49,15 +51,17 @@ type FetchObjects = (ids: readonly string[], ...lines: readonly string[]) => Pro
 
 function objectFetcher(repository: URL, { objectFormat }: UploadPack, options: LsRefsOptions): FetchObjects {
   const format: ObjectFormat = objectFormat === "sha256" ? "sha256" : "sha1";
+  const budget = { bytes: maxBytes };
   return async (ids, ...lines) => {
     const objects = new Map<string, PackObject>();
     for (let at = 0; at < ids.length; at += maxWants) {
-      const command = fetchCommand(ids.slice(at, at + maxWants), { objectFormat, lines });
+      const wanted = ids.slice(at, at + maxWants);
+      const command = fetchCommand(wanted, { objectFormat, lines });
       const received = await requestCommand(repository, command, options);
       if (received.kind !== "received") return received;
       const pack = packIn(received.bytes);
       if (!Buffer.isBuffer(pack)) return pack;
-      for (const [id, object] of readPack(pack, format)) objects.set(id, object);
+      for (const [id, object] of readPack(pack, { format, maxObjects: wanted.length, budget })) objects.set(id, object);
     }
     return { kind: "fetched", objects };
   };
