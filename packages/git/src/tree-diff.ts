@@ -24,6 +24,7 @@ const maxTrees = 4000;
 const maxWants = 500;
 /** Of all objects of a comparison: a hostile server must not fill the memory. */
 const maxBytes = 16 * 1024 * 1024;
+const maxResponseBytes = 4 * 1024 * 1024;
 
 export async function compareCommits(
   repository: URL,
@@ -57,7 +58,7 @@ function objectFetcher(repository: URL, { objectFormat }: UploadPack, options: L
     for (let at = 0; at < ids.length; at += maxWants) {
       const wanted = ids.slice(at, at + maxWants);
       const command = fetchCommand(wanted, { objectFormat, lines });
-      const received = await requestCommand(repository, command, options);
+      const received = await requestCommand(repository, command, { ...options, maxBytes: maxResponseBytes });
       if (received.kind !== "received") return received;
       const pack = packIn(received.bytes);
       if (!Buffer.isBuffer(pack)) return pack;

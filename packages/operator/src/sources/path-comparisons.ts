@@ -29,7 +29,8 @@ interface ComparisonOptions {
   readonly log?: Logger;
 }
 
-const limits = { total: 64, perHost: 16, perNamespace: 16, suspects: 16 };
+/** A comparison takes a few requests, and up to some 30 MiB of memory if the server is hostile. */
+const limits = { total: 8, perHost: 6, perNamespace: 3, suspects: 3 };
 /** For all requests of one comparison. After that, the Stacks that wait for it run. */
 const timeoutMs = 20_000;
 
