@@ -27,6 +27,14 @@ class Trees {
   async diff(before: string | undefined, after: string | undefined): Promise<TreeDiff> {
     return await diffTrees({ path: "", before, after }, this.fetch);
   }
+
+  /** The message of the error, which `compareCommits` reports. */
+  async problem(before: string | undefined, after: string | undefined): Promise<string> {
+    return await this.diff(before, after).then(
+      ({ kind }) => kind,
+      (error: unknown) => String(error),
+    );
+  }
 }
 
 const [one, two] = ["1".repeat(40), "2".repeat(40)] as const;
@@ -40,7 +48,11 @@ test("finds files that are changed, added and removed at any depth", async () =>
   const trees = new Trees();
   const inner = trees.add(file("a"), file("b"));
   const before = trees.add(directory("dir", inner), file("removed"), directory("same", inner));
-  const after = trees.add(file("added"), directory("dir", trees.add(file("a", two), file("b"))), directory("same", inner));
+  const after = trees.add(
+    file("added"),
+    directory("dir", trees.add(file("a", two), file("b"))),
+    directory("same", inner),
+  );
   expect(await trees.diff(before, after)).toEqual(compared("added", "dir/a", "removed"));
   expect(await trees.diff(before, before)).toEqual(compared());
 });
@@ -85,6 +97,27 @@ test("gives up when directories with very many files differ, however few of the 
     const large = trees.add(...files, file("changed", id));
     return trees.add(...numbered(11).map((name) => directory(name, large)));
   });
-  // As in `compareCommits`, which reports the message.
-  await expect(trees.diff(before, after)).rejects.toThrow("the directories that differ are too large");
+  expect(await trees.problem(before, after)).toEndWith("the directories that differ are too large");
+});
+
+test("names that are not UTF-8 stay different", async () => {
+  const trees = new Trees();
+  const before = trees.add(file("\u00e4", one), file("\u00f6", one));
+  const after = trees.add(file("\u00e4", two), file("\u00f6", one));
+  expect(await trees.diff(before, after)).toEqual(compared("\ufffd"));
+  const utf8 = Buffer.from("ä").toString("latin1");
+  expect(await trees.diff(trees.add(), trees.add(file(utf8)))).toEqual(compared("ä"));
+});
+
+test("a directory whose mode begins with a zero is a directory", async () => {
+  const trees = new Trees();
+  const [before, after] = [one, two].map((id) => trees.add(["040000", "dir", trees.add(file("a", id))]));
+  expect(await trees.diff(before, after)).toEqual(compared("dir/a"));
+  expect(await trees.diff(before, trees.add(directory("dir", trees.add(file("a", one)))))).toEqual(compared());
+});
+
+test("rejects a tree with the same name twice: a change of one entry would be hidden by the other", async () => {
+  const trees = new Trees();
+  const [before, after] = [one, two].map((id) => trees.add(file("a", id), file("a", one)));
+  expect(await trees.problem(before, after)).toEndWith("is damaged");
 });

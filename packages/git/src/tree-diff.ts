@@ -180,10 +180,11 @@ function* differingEntries(
   left: DiffBudget,
 ): Generator<DifferingEntry> {
   const [old, now] = [entriesOf(before, trees, left), entriesOf(after, trees, left)];
-  for (const name of new Set([...old.keys(), ...now.keys()])) {
-    const sides = [old.get(name), now.get(name)] as const;
+  for (const key of new Set([...old.keys(), ...now.keys()])) {
+    const sides = [old.get(key), now.get(key)] as const;
     if (sides[0]?.id === sides[1]?.id && sides[0]?.mode === sides[1]?.mode) continue;
     const treeOf = (entry: TreeEntry | undefined) => (entry?.mode === directoryMode ? entry.id : undefined);
+    const name = Buffer.from(key, "latin1").toString("utf8");
     yield {
       path: path === "" ? name : `${path}/${name}`,
       before: treeOf(sides[0]),
@@ -199,12 +200,8 @@ interface TreeEntry {
   readonly id: string;
 }
 
-/** By name. Each entry is `MODE NAME`, a zero byte, and the object ID in binary form. */
-function entriesOf(
-  id: string | undefined,
-  trees: PackObjects,
-  left: DiffBudget,
-): ReadonlyMap<string, TreeEntry> {
+/** By the bytes of the name, as latin1: names that are not UTF-8 must not become the same. Each entry is `MODE NAME`, a zero byte, and the object ID in binary form. */
+function entriesOf(id: string | undefined, trees: PackObjects, left: DiffBudget): ReadonlyMap<string, TreeEntry> {
   const entries = new Map<string, TreeEntry>();
   if (id === undefined) return entries;
   const tree = trees.get(id);
@@ -216,9 +213,12 @@ function entriesOf(
     const end = content.indexOf(0, space);
     if (space < 0 || end < 0 || end + 1 + hashBytes > content.length) throw new Error(`tree ${id} is damaged`);
     if (--left.entries < 0) throw new Error("the directories that differ are too large");
-    const name = content.toString("utf8", space + 1, end);
+    const name = content.toString("latin1", space + 1, end);
+    if (entries.has(name)) throw new Error(`tree ${id} is damaged`);
     const object = content.toString("hex", end + 1, end + 1 + hashBytes);
-    entries.set(name, { mode: content.toString("latin1", at, space), id: object });
+    // Some programs have written modes such as 040000.
+    const mode = content.toString("latin1", at, space).replace(/^0+/, "");
+    entries.set(name, { mode, id: object });
     at = end + 1 + hashBytes;
   }
   return entries;
