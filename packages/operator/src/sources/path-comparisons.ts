@@ -75,7 +75,7 @@ class Comparisons implements PathComparisons {
     if (!wanted || id === undefined) return;
     this.#idOf.set(key, id);
     const entry = this.#entries.get(id);
-    if (entry) entry.followers.add(key);
+    if (entry) this.#share(key, entry);
     else this.#start(key, id, wanted);
   }
 
@@ -94,6 +94,12 @@ class Comparisons implements PathComparisons {
     if (!entry || entry.followers.size > 0) return;
     this.#queue.remove(entry.poll);
     this.#entries.delete(id);
+  }
+
+  #share(key: Key, { followers, result }: Entry): void {
+    // The comparison may have ended after the Stack has read that it is not known.
+    if (result && !followers.has(key)) this.#options.wake(key);
+    followers.add(key);
   }
 
   #start(key: Key, id: string, comparison: Comparison): void {
