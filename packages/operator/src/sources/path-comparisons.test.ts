@@ -43,6 +43,19 @@ test("a Stack is woken if the comparison ended between its two calls", async () 
   expect(woken).toEqual(["team/web", "team/api"]);
 });
 
+test("a comparison also waits in the line of another namespace that needs it", async () => {
+  const slow = ["s1", "s2", "s3"];
+  const { clock, comparisons, started, woken } = opened(slow);
+  for (const to of slow) comparisons.follow(`busy/${to}`, comparison(to, `${to}.example`));
+  comparisons.follow("busy/web", comparison("c1"));
+  await clock.advance(0);
+  expect(started).toEqual(slow);
+  comparisons.follow("idle/web", comparison("c1"));
+  await clock.advance(0);
+  expect(started).toEqual([...slow, "c1"]);
+  expect(woken).toEqual(["busy/web", "idle/web"]);
+});
+
 test("a comparison that does not end in time is unknown", async () => {
   const { clock, comparisons, woken } = opened(["c1"]);
   comparisons.follow("team/web", comparison("c1"));

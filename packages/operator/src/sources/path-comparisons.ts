@@ -43,6 +43,7 @@ interface Entry {
 
 interface QueuedComparison extends Poll {
   readonly id: string;
+  readonly namespaces: Set<string>;
 }
 
 export function pathComparisons(options: ComparisonOptions): PathComparisons {
@@ -96,14 +97,23 @@ class Comparisons implements PathComparisons {
     this.#entries.delete(id);
   }
 
-  #share(key: Key, { followers, result }: Entry): void {
+  #share(key: Key, { followers, poll, result }: Entry): void {
     // The comparison may have ended after the Stack has read that it is not known.
     if (result && !followers.has(key)) this.#options.wake(key);
     followers.add(key);
+    this.#joinQueue(poll, namespaceOf(key));
+  }
+
+  /** The comparison waits in the line of this namespace as well. */
+  #joinQueue(poll: QueuedComparison, namespace: string): void {
+    if (poll.namespaces.has(namespace)) return;
+    poll.namespaces.add(namespace);
+    this.#queue.join(poll, namespace);
+    this.#pump();
   }
 
   #start(key: Key, id: string, comparison: Comparison): void {
-    const namespace = parseKey(key).namespace ?? "";
+    const namespace = namespaceOf(key);
     const host = hostOf(comparison.url);
     const poll: QueuedComparison = {
       id,
@@ -156,6 +166,8 @@ class Comparisons implements PathComparisons {
     }
   }
 }
+
+const namespaceOf = (key: Key): string => parseKey(key).namespace ?? "";
 
 function idOf({ url, credentials, ca, from, to }: Comparison): string {
   return contentHash([url, credentials, ca, from, to]);
