@@ -403,6 +403,29 @@ describe("a push that a webhook reports", () => {
     poller.stop();
   });
 
+  test("is polled in time if others follow without a pause", async () => {
+    const { clock, polledAt, push, settle, since, poller } = followed();
+    await settle();
+    const at = since();
+    for (let round = 0; round < 10; round++) {
+      push();
+      await clock.advance(20);
+    }
+    expect(polledAt).toEqual([at + 50]);
+    poller.stop();
+  });
+
+  test("does not postpone the first poll of a Stack", async () => {
+    const { clock, polledAt, push, read, poller } = followed();
+    read("team/web");
+    for (let round = 0; round < 10; round++) {
+      await clock.advance(20);
+      push();
+    }
+    expect(polledAt).toEqual([50]);
+    poller.stop();
+  });
+
   test("during a poll leads to another one", async () => {
     const { clock, polledAt, push, settle, state, poller } = followed();
     await settle();

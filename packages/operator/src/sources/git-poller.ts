@@ -196,11 +196,10 @@ class Poller implements GitPoller {
   }
 
   #pollAfterPush(group: Group, at: number): void {
-    group.pushedAt = at;
+    // More pushes do not postpone the poll.
+    group.pushedAt ??= at;
     group.pushTries = 0;
-    group.timer?.cancel();
-    delete group.timer;
-    // A poll that waits for a slot starts after the push.
+    // A poll that is scheduled earlier, or waits for a slot, starts after the push.
     this.#schedule(group);
   }
 
