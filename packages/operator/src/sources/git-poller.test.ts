@@ -468,6 +468,38 @@ describe("a push that a webhook reports", () => {
     poller.stop();
   });
 
+  test("does not slow polling down if no change is found: it may be an old one that is sent again", async () => {
+    const { clock, polledAt, state, push, settle, read, poller } = followed();
+    await settle();
+    push();
+    await clock.advance(60_000);
+    polledAt.length = 0;
+    await clock.advance(10 * 60_000);
+    expect(polledAt.length).toBeGreaterThanOrEqual(9);
+    state.commit = "c2";
+    await clock.advance(65_000);
+    read("team/web");
+    polledAt.length = 0;
+    await clock.advance(10 * 60_000);
+    expect(polledAt.length).toBeGreaterThanOrEqual(9);
+    poller.stop();
+  });
+
+  test("slows polling down if only a repeated poll finds the change, and the Stack is reconciled before", async () => {
+    const { clock, polledAt, state, push, settle, read, poller } = followed();
+    await settle();
+    push();
+    await clock.advance(55);
+    read("team/web");
+    state.commit = "c2";
+    await clock.advance(5000);
+    read("team/web");
+    polledAt.length = 0;
+    await clock.advance(10 * 60_000);
+    expect(polledAt).toHaveLength(2);
+    poller.stop();
+  });
+
   test("does not slow down Stacks of other refs and namespaces that share the poll", async () => {
     for (const [key, changes] of [
       ["other/web", {}],
