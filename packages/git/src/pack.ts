@@ -16,24 +16,33 @@ const types: Readonly<Record<number, PackObject["type"]>> = { 1: "commit", 2: "t
 const referenceDelta = 7;
 /** Of one object. The tree of a directory with a hundred thousand files fits. */
 const maxObjectBytes = 8 * 1024 * 1024;
-/** Of all objects together. */
-const maxPackBytes = 64 * 1024 * 1024;
 const headerBytes = 12;
 
+export interface PackLimits {
+  readonly format: ObjectFormat;
+  /** Only what was requested is expected. */
+  readonly maxObjects: number;
+  /** What may still be unpacked. Several packs can share it. */
+  readonly budget: { bytes: number };
+}
+
 /** Throws for a pack that is damaged, too large, or refers to objects outside of it. */
-export function readPack(pack: Buffer, format: ObjectFormat): PackObjects {
+export function readPack(pack: Buffer, { format, maxObjects, budget }: PackLimits): PackObjects {
   const count = readHeader(pack);
+  if (count > maxObjects) throw new Error("the pack has more objects than were requested");
   const hashBytes = format === "sha1" ? 20 : 32;
+  const spend = (size: number): void => {
+    budget.bytes -= size;
+    if (budget.bytes < 0) throw new Error("the objects are too large");
+  };
   const objects = new Map<string, PackObject>();
   let at = headerBytes;
-  let total = 0;
   for (let index = 0; index < count; index++) {
     const { type, size, next } = readEntryHeader(pack, at);
+    spend(size);
     const base = type === referenceDelta ? pack.toString("hex", next, next + hashBytes) : undefined;
-    const { content, end } = inflate(pack, base === undefined ? next : next + hashBytes);
-    total += content.length;
-    if (content.length !== size || total > maxPackBytes) throw new Error("an object of the pack has a wrong size");
-    const object = base === undefined ? plainObject(type, content) : applyDelta(objects.get(base), content);
+    const { content, end } = inflate(pack, base === undefined ? next : next + hashBytes, size);
+    const object = base === undefined ? plainObject(type, content) : applyDelta(objects.get(base), content, spend);
     objects.set(objectId(object, format), object);
     at = end;
   }
@@ -67,13 +76,14 @@ function readEntryHeader(pack: Buffer, from: number): { type: number; size: numb
   return { type, size, next: at };
 }
 
-function inflate(pack: Buffer, from: number): { content: Buffer; end: number } {
-  const options = { info: true, maxOutputLength: maxObjectBytes };
+function inflate(pack: Buffer, from: number, size: number): { content: Buffer; end: number } {
+  const options = { info: true, maxOutputLength: Math.max(1, size) };
   // The type declarations do not know the option `info`.
   const { buffer, engine } = inflateSync(pack.subarray(from), options) as unknown as {
     readonly buffer: Buffer;
     readonly engine: { readonly bytesWritten: number };
   };
+  if (buffer.length !== size) throw new Error("an object of the pack has a wrong size");
   return { content: buffer, end: from + engine.bytesWritten };
 }
 
@@ -83,27 +93,41 @@ function plainObject(type: number, content: Buffer): PackObject {
   return { type: name, content };
 }
 
-/** A delta copies ranges of its base, and inserts what is new. */
-function applyDelta(base: PackObject | undefined, delta: Buffer): PackObject {
+/** A delta copies ranges of its base, and inserts what is new. `spend` is called before memory is allocated. */
+function applyDelta(base: PackObject | undefined, delta: Buffer, spend: (size: number) => void): PackObject {
   if (!base) throw new Error("a delta refers to an object that is not before it in the pack");
   const source = readSize(delta, 0);
   const target = readSize(delta, source.next);
-  if (source.size !== base.content.length || target.size > maxObjectBytes) throw new Error("a delta has a wrong size");
-  const parts: Buffer[] = [];
+  // A size with too many digits is not a number.
+  const isAllowed = source.size === base.content.length && target.size <= maxObjectBytes;
+  if (!isAllowed) throw wrongDelta();
+  spend(target.size);
+  const content = Buffer.alloc(target.size);
+  let length = 0;
   for (let at = target.next; at < delta.length;) {
-    const command = byteAt(delta, at++);
-    if (command & 128) {
-      const { offset, size, next } = readCopy(delta, at, command);
-      parts.push(base.content.subarray(offset, offset + size));
-      at = next;
-    } else {
-      parts.push(delta.subarray(at, at + command));
-      at += command;
-    }
+    const { from, offset, size, next } = readCommand(base.content, delta, at);
+    if (size === 0 || offset + size > from.length || length + size > content.length) throw wrongDelta();
+    from.copy(content, length, offset, offset + size);
+    length += size;
+    at = next;
   }
-  const content = Buffer.concat(parts);
-  if (content.length !== target.size) throw new Error("a delta has a wrong size");
+  if (length !== content.length) throw wrongDelta();
   return { type: base.type, content };
+}
+
+const wrongDelta = (): Error => new Error("a delta has a wrong size");
+
+interface DeltaCommand {
+  readonly from: Buffer;
+  readonly offset: number;
+  readonly size: number;
+  readonly next: number;
+}
+
+function readCommand(base: Buffer, delta: Buffer, at: number): DeltaCommand {
+  const command = byteAt(delta, at);
+  if (command & 128) return { from: base, ...readCopy(delta, at + 1, command) };
+  return { from: delta, offset: at + 1, size: command, next: at + 1 + command };
 }
 
 function readSize(delta: Buffer, from: number): { size: number; next: number } {

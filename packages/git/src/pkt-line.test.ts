@@ -35,6 +35,11 @@ test.each(broken)("rejects %s", (_, text) => {
   expect(parsePackets(bytes(text))).toBeUndefined();
 });
 
+test("rejects a response of very many tiny packets", () => {
+  expect(parsePackets(bytes("0004".repeat(250_000)))).toHaveLength(250_000);
+  expect(parsePackets(bytes("0004".repeat(250_001)))).toBeUndefined();
+});
+
 test("what was written is read again, no prefix of it is mistaken for the whole, and random bytes are no error", () => {
   const seed = Number(process.env["TEST_SEED"] ?? Date.now() % 1_000_000);
   console.log(`    seed ${seed}`);

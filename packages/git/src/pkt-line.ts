@@ -18,6 +18,8 @@ const special: Readonly<Record<number, Exclude<Packet, { kind: "line" }>>> = {
 const lengthDigits = 4;
 /** Of a packet with its length. */
 const maxLength = 65_520;
+/** In memory, a packet takes many times its own size if it is tiny. A list of a hundred thousand refs fits. */
+const maxPackets = 250_000;
 
 export const flushPacket = "0000";
 export const delimiterPacket = "0001";
@@ -28,7 +30,7 @@ export function linePacket(text: string): string {
   return `${length.toString(16).padStart(lengthDigits, "0")}${text}\n`;
 }
 
-/** Undefined if the bytes are not a whole number of packets. */
+/** Undefined if the bytes are not a whole number of packets, or too many. */
 export function parsePackets(bytes: Uint8Array): readonly Packet[] | undefined {
   return parseRawPackets(bytes)?.map((packet) =>
     packet.kind === "line" ? { kind: "line", text: packet.data.toString("utf8").replace(/\n$/, "") } : packet,
@@ -38,7 +40,7 @@ export function parsePackets(bytes: Uint8Array): readonly Packet[] | undefined {
 /** A line may contain any bytes. */
 export type RawPacket = { readonly kind: "line"; readonly data: Buffer } | Exclude<Packet, { kind: "line" }>;
 
-/** Undefined if the bytes are not a whole number of packets. */
+/** Undefined if the bytes are not a whole number of packets, or too many. */
 export function parseRawPackets(bytes: Uint8Array): readonly RawPacket[] | undefined {
   const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const packets: RawPacket[] = [];
@@ -47,7 +49,7 @@ export function parseRawPackets(bytes: Uint8Array): readonly RawPacket[] | undef
     if (!/^[0-9a-fA-F]{4}$/.test(digits)) return undefined;
     const length = Number.parseInt(digits, 16);
     const packet = special[length] ?? lineIn(data, at, length);
-    if (!packet) return undefined;
+    if (!packet || packets.length >= maxPackets) return undefined;
     packets.push(packet);
     at += Math.max(length, lengthDigits);
   }

@@ -21,7 +21,15 @@ interface CommitsToCompare {
 /** With more, comparing would cost more than running. */
 const maxPaths = 10_000;
 const maxTrees = 4000;
+/** Of all files that differ: the result stays in memory. */
+const maxPathChars = 2 * 1024 * 1024;
+const maxPathLength = 4096;
+/** A directory counts each time that it appears. */
+const maxEntries = 200_000;
 const maxWants = 500;
+/** Of all objects of a comparison: a hostile server must not fill the memory. */
+const maxBytes = 16 * 1024 * 1024;
+const maxResponseBytes = 4 * 1024 * 1024;
 
 export async function compareCommits(
   repository: URL,
@@ -45,19 +53,21 @@ const unknown = (reason: string): NotCompared => ({ kind: "unknown", reason });
 
 type NotCompared = Exclude<TreeDiff, { kind: "compared" }>;
 type Fetched = { readonly kind: "fetched"; readonly objects: PackObjects } | NotCompared;
-type FetchObjects = (ids: readonly string[], ...lines: readonly string[]) => Promise<Fetched>;
+export type FetchObjects = (ids: readonly string[], ...lines: readonly string[]) => Promise<Fetched>;
 
 function objectFetcher(repository: URL, { objectFormat }: UploadPack, options: LsRefsOptions): FetchObjects {
   const format: ObjectFormat = objectFormat === "sha256" ? "sha256" : "sha1";
+  const budget = { bytes: maxBytes };
   return async (ids, ...lines) => {
     const objects = new Map<string, PackObject>();
     for (let at = 0; at < ids.length; at += maxWants) {
-      const command = fetchCommand(ids.slice(at, at + maxWants), { objectFormat, lines });
-      const received = await requestCommand(repository, command, options);
+      const wanted = ids.slice(at, at + maxWants);
+      const command = fetchCommand(wanted, { objectFormat, lines });
+      const received = await requestCommand(repository, command, { ...options, maxBytes: maxResponseBytes });
       if (received.kind !== "received") return received;
       const pack = packIn(received.bytes);
       if (!Buffer.isBuffer(pack)) return pack;
-      for (const [id, object] of readPack(pack, format)) objects.set(id, object);
+      for (const [id, object] of readPack(pack, { format, maxObjects: wanted.length, budget })) objects.set(id, object);
     }
     return { kind: "fetched", objects };
   };
@@ -106,33 +116,53 @@ function rootTree(commits: PackObjects, id: string): string {
 }
 
 /** A directory that differs; undefined where it does not exist. */
-interface Difference {
+export interface Difference {
   readonly path: string;
   readonly before: string | undefined;
   readonly after: string | undefined;
 }
 
-async function diffTrees(root: Difference, fetch: FetchObjects): Promise<TreeDiff> {
+/** A small repository can describe a huge one: directories with the same content are one object, but many paths. */
+export async function diffTrees(root: Difference, fetch: FetchObjects): Promise<TreeDiff> {
   const paths: string[] = [];
+  const left: DiffBudget = { entries: maxEntries, pathChars: maxPathChars };
   let fetched = 0;
   for (let level = root.before === root.after ? [] : [root]; level.length > 0;) {
     const ids = [...new Set(level.flatMap(({ before, after }) => [before, after]))].filter((id) => id !== undefined);
     fetched += ids.length;
-    if (fetched > maxTrees) return unknown("too many directories differ");
+    if (fetched > maxTrees) return unknown(tooManyDirectories);
     const trees = await fetch(ids);
     if (trees.kind !== "fetched") return trees;
     const next: Difference[] = [];
     for (const each of level) {
-      for (const entry of differingEntries(each, trees.objects)) {
-        if (entry.isSubmodule) return unknown(`the submodule ${entry.path} differs`);
+      for (const entry of differingEntries(each, trees.objects, left)) {
+        const problem = problemOf(entry, left);
+        if (problem !== undefined) return unknown(problem);
         if (entry.isFile) paths.push(entry.path);
         if (entry.before !== undefined || entry.after !== undefined) next.push(entry);
+        if (paths.length > maxPaths) return unknown(tooManyFiles);
+        if (next.length > maxTrees) return unknown(tooManyDirectories);
       }
     }
-    if (paths.length > maxPaths) return unknown("too many files differ");
     level = next;
   }
   return { kind: "compared", paths: paths.toSorted() };
+}
+
+const tooManyFiles = "too many files differ";
+const tooManyDirectories = "too many directories differ";
+
+/** What a comparison may still use. */
+interface DiffBudget {
+  entries: number;
+  pathChars: number;
+}
+
+function problemOf({ path, isFile, isSubmodule }: DifferingEntry, left: DiffBudget): string | undefined {
+  if (path.length > maxPathLength) return `a path is longer than ${maxPathLength} characters`;
+  if (isSubmodule) return `the submodule ${path} differs`;
+  if (isFile) left.pathChars -= path.length;
+  return left.pathChars < 0 ? tooManyFiles : undefined;
 }
 
 /** `before` and `after` are set only for directories: a file may have replaced one. */
@@ -144,12 +174,17 @@ interface DifferingEntry extends Difference {
 const directoryMode = "40000";
 const submoduleMode = "160000";
 
-function* differingEntries({ path, before, after }: Difference, trees: PackObjects): Generator<DifferingEntry> {
-  const [old, now] = [entriesOf(before, trees), entriesOf(after, trees)];
-  for (const name of new Set([...old.keys(), ...now.keys()])) {
-    const sides = [old.get(name), now.get(name)] as const;
+function* differingEntries(
+  { path, before, after }: Difference,
+  trees: PackObjects,
+  left: DiffBudget,
+): Generator<DifferingEntry> {
+  const [old, now] = [entriesOf(before, trees, left), entriesOf(after, trees, left)];
+  for (const key of new Set([...old.keys(), ...now.keys()])) {
+    const sides = [old.get(key), now.get(key)] as const;
     if (sides[0]?.id === sides[1]?.id && sides[0]?.mode === sides[1]?.mode) continue;
     const treeOf = (entry: TreeEntry | undefined) => (entry?.mode === directoryMode ? entry.id : undefined);
+    const name = Buffer.from(key, "latin1").toString("utf8");
     yield {
       path: path === "" ? name : `${path}/${name}`,
       before: treeOf(sides[0]),
@@ -165,8 +200,8 @@ interface TreeEntry {
   readonly id: string;
 }
 
-/** By name. Each entry is `MODE NAME`, a zero byte, and the object ID in binary form. */
-function entriesOf(id: string | undefined, trees: PackObjects): ReadonlyMap<string, TreeEntry> {
+/** By the bytes of the name, as latin1: names that are not UTF-8 must not become the same. Each entry is `MODE NAME`, a zero byte, and the object ID in binary form. */
+function entriesOf(id: string | undefined, trees: PackObjects, left: DiffBudget): ReadonlyMap<string, TreeEntry> {
   const entries = new Map<string, TreeEntry>();
   if (id === undefined) return entries;
   const tree = trees.get(id);
@@ -177,9 +212,13 @@ function entriesOf(id: string | undefined, trees: PackObjects): ReadonlyMap<stri
     const space = content.indexOf(0x20, at);
     const end = content.indexOf(0, space);
     if (space < 0 || end < 0 || end + 1 + hashBytes > content.length) throw new Error(`tree ${id} is damaged`);
-    const name = content.toString("utf8", space + 1, end);
+    if (--left.entries < 0) throw new Error("the directories that differ are too large");
+    const name = content.toString("latin1", space + 1, end);
+    if (entries.has(name)) throw new Error(`tree ${id} is damaged`);
     const object = content.toString("hex", end + 1, end + 1 + hashBytes);
-    entries.set(name, { mode: content.toString("latin1", at, space), id: object });
+    // Some programs have written modes such as 040000.
+    const mode = content.toString("latin1", at, space).replace(/^0+/, "");
+    entries.set(name, { mode, id: object });
     at = end + 1 + hashBytes;
   }
   return entries;

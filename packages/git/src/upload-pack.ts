@@ -23,12 +23,15 @@ export type Failure =
   /** The server does not support version 2, or its response is not understood. */
   | { readonly kind: "unsupported" };
 
-export type LsRefsOptions = Omit<HttpOptions, "method" | "redirects" | "body" | "headers">;
+export type LsRefsOptions = Omit<HttpOptions, "method" | "redirects" | "body" | "headers"> & {
+  /** A larger response is not read. */
+  readonly maxBytes?: number;
+};
 
 export const service = "git-upload-pack";
 export const unsupported = { kind: "unsupported" } as const;
 /** A list of a hundred thousand refs fits. */
-const maxBytes = 16 * 1024 * 1024;
+const defaultMaxBytes = 16 * 1024 * 1024;
 const version2 = { "git-protocol": "version=2", "user-agent": "git/pulumi-operator" };
 
 type Received = { readonly kind: "received"; readonly bytes: Uint8Array } | Failure;
@@ -57,15 +60,21 @@ export async function requestCommand(repository: URL, body: string, options: LsR
 
 const baseOf = (repository: URL): string => repository.href.replace(/\/$/, "");
 
-async function requestBytes(url: string, options: HttpOptions): Promise<Received> {
+interface BytesOptions extends LsRefsOptions {
+  readonly method?: "POST";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+async function requestBytes(url: string, { maxBytes = defaultMaxBytes, ...options }: BytesOptions): Promise<Received> {
   const result = await requestTwice(new URL(url), { ...options, redirects: "return" });
   if (result.kind !== "answered") return result;
   const { response } = result;
   try {
-    const bytes = await readAll(response);
+    const bytes = await readAll(response, maxBytes);
     if (response.status < 300 && mediaType(response) === "text/html") return { kind: "page" };
     if (response.status !== 200) return { kind: "status", status: response.status, ...retryAfter(response) };
-    if (mediaType(response) !== options.headers?.["accept"]) return unsupported;
+    if (mediaType(response) !== options.headers["accept"]) return unsupported;
     return bytes ? { kind: "received", bytes } : unsupported;
   } catch (error) {
     if (options.signal?.aborted) throw error;
@@ -91,7 +100,7 @@ export function errorCode(error: unknown): string | undefined {
 }
 
 /** Undefined if there is more. Reads the body of an error, too, so that the connection can be used again. */
-async function readAll(response: HttpResponse): Promise<Uint8Array | undefined> {
+async function readAll(response: HttpResponse, maxBytes: number): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body) {

@@ -65,6 +65,9 @@ const sources: readonly BadStack[] = [
   ...["/infra/**", "./infra/**", "!/infra/**", "../infra/**"].map((filter) =>
     bad(`the path filter ${filter}`, fromGit({ pathFilters: ["docs/**", filter] }), "relative to the root"),
   ),
+  ...["infra/", "!infra/", "infra/..", "infra//a", "infra/./a", "[ab", "a[bc", "{a,b", "infra/{a,b"].map((filter) =>
+    bad(`the path filter ${filter}`, fromGit({ pathFilters: ["docs/**", filter] }), "matches no file"),
+  ),
 ];
 
 const wrongReferences: readonly (readonly [string, Fields, string])[] = [

@@ -1,7 +1,8 @@
 /** The source of the program as a closed union. */
 import type { StackSpec } from "../stack/spec.ts";
 import { stackMessages as messages } from "../stack/messages.ts";
-import { rootedPattern } from "../stack/source.ts";
+import { rootedPattern, unmatchedPattern } from "../stack/source.ts";
+import type { ValidationMessage } from "../schema/cel.ts";
 import { isRecord } from "../schema/record.ts";
 import { bootstrapContainer, pulumiContainer } from "../workspace/pod-facts.ts";
 import { parseGitUrl, stackGitAuth, stackGitRef, type GitAuth, type GitRef, type GitRepository } from "./git.ts";
@@ -103,7 +104,8 @@ function gitSource(spec: StackSpec, url: string, scope: Scope): Source | undefin
     findings.advise("spec.projectRepo", { message: "contains a password in plain text", remedy: "use gitAuth" });
   }
   const { pathFilters = [] } = spec;
-  if (pathFilters.some((filter) => rooted.test(filter))) findings.problem("spec.pathFilters", messages.rootedFilter);
+  const wrongFilter = filterProblem(pathFilters);
+  if (wrongFilter) findings.problem("spec.pathFilters", wrongFilter);
   const ref = stackGitRef(spec, findings);
   const auth = stackGitAuth(spec, scope);
   const dir = directory(spec.repoDir, "spec.repoDir", scope);
@@ -111,7 +113,13 @@ function gitSource(spec: StackSpec, url: string, scope: Scope): Source | undefin
   return { kind: "git", repository, ref, dir, shallow: spec.shallow ?? false, pathFilters, auth };
 }
 
-const rooted = new RegExp(rootedPattern);
+const [rooted, unmatched] = [new RegExp(rootedPattern), new RegExp(unmatchedPattern)];
+
+/** "In doubt, it runs": a filter that never selects anything must not go unnoticed. */
+function filterProblem(filters: readonly string[]): ValidationMessage | undefined {
+  if (filters.some((filter) => rooted.test(filter))) return messages.rootedFilter;
+  return filters.some((filter) => unmatched.test(filter)) ? messages.unmatchedFilter : undefined;
+}
 
 const hasPassword = (url: string): boolean => Boolean(URL.parse(url)?.password);
 

@@ -378,6 +378,31 @@ describe("advice", () => {
   }
 });
 
+describe("a path filter", () => {
+  const problemsOf = (filter: string): readonly string[] => {
+    const outcome = normalizeStack(stack(git({ pathFilters: ["docs/**", filter] })));
+    return outcome.ok ? [] : outcome.problems.map(({ message }) => message);
+  };
+  test.each(["infra/", "!infra/", "infra/..", "infra//a", "infra/./a", "[ab", "a[bc", "{a,b", "infra/{a,b"])(
+    "that can match no file is a problem: %s",
+    (filter) => expect(problemsOf(filter)).toEqual([expect.stringContaining("matches no file")]),
+  );
+  test.each(["/infra", "./infra", "!../infra"])("must be relative to the root: %s", (filter) =>
+    expect(problemsOf(filter)).toEqual([expect.stringContaining("relative to the root")]),
+  );
+  test.each([
+    "infra",
+    "infra/**",
+    "!infra/.env",
+    "..a/b",
+    "[ab]/{a,b}",
+    "{a,[bc]}",
+    String.raw`a\[b`,
+    "a.{ts,js}",
+    "a...b",
+  ])("is valid: %s", (filter) => expect(problemsOf(filter)).toEqual([]));
+});
+
 describe("problems", () => {
   const outcomeOf = (spec: Record<string, unknown>) => {
     const outcome = normalizeStack(stack(spec));

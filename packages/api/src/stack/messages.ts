@@ -38,6 +38,10 @@ export const stackMessages = {
     message: "path filters are relative to the root of the repository, without a leading slash or dot",
     remedy: 'write a filter such as "infra/**", or "!infra/docs/**" to exclude files',
   },
+  unmatchedFilter: {
+    message: "a path filter with a trailing slash, an empty part or an unclosed bracket matches no file",
+    remedy: 'write "infra/**" for all files in infra, and close each [ and {',
+  },
   negativeResync: {
     message: "must not be negative",
     remedy: "set a number of seconds; values below 60 are treated as 60",

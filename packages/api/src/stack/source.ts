@@ -11,6 +11,8 @@ import { stackMessages as messages } from "./messages.ts";
 
 /** Of a path filter that can match nothing. */
 export const rootedPattern = "^!?[.]{0,2}/";
+/** Likewise: an empty part, such as after a trailing slash, or a bracket that is neither closed nor escaped. */
+export const unmatchedPattern = String.raw`/[.]{0,2}(/|$)|(^|[^\x5c])([[][^\x5d]*|[{][^}]*)$`;
 
 const GitAuth = Type.Object(
   {
@@ -52,10 +54,16 @@ const PathFilters = listOf(
   "Which files of the repository the Stack depends on, as globs from its root, such as infra/**. With a leading !, files are excluded. A new commit that changes none of these files since the last successful update runs nothing.",
   {
     maxItems: 64,
-    ...validatedBy({
-      rule: `self.all(filter, !filter.matches('${rootedPattern}'))`,
-      message: validationText(messages.rootedFilter),
-    }),
+    ...validatedBy(
+      {
+        rule: `self.all(filter, !filter.matches('${rootedPattern}'))`,
+        message: validationText(messages.rootedFilter),
+      },
+      {
+        rule: `self.all(filter, !filter.matches(r'${unmatchedPattern}'))`,
+        message: validationText(messages.unmatchedFilter),
+      },
+    ),
   },
 );
 

@@ -403,6 +403,29 @@ describe("a push that a webhook reports", () => {
     poller.stop();
   });
 
+  test("is polled in time if others follow without a pause", async () => {
+    const { clock, polledAt, push, settle, since, poller } = followed();
+    await settle();
+    const at = since();
+    for (let round = 0; round < 10; round++) {
+      push();
+      await clock.advance(20);
+    }
+    expect(polledAt).toEqual([at + 50]);
+    poller.stop();
+  });
+
+  test("does not postpone the first poll of a Stack", async () => {
+    const { clock, polledAt, push, read, poller } = followed();
+    read("team/web");
+    for (let round = 0; round < 10; round++) {
+      await clock.advance(20);
+      push();
+    }
+    expect(polledAt).toEqual([50]);
+    poller.stop();
+  });
+
   test("during a poll leads to another one", async () => {
     const { clock, polledAt, push, settle, state, poller } = followed();
     await settle();
@@ -442,6 +465,38 @@ describe("a push that a webhook reports", () => {
     polledAt.length = 0;
     await clock.advance(10 * 60_000);
     expect(polledAt).toHaveLength(10);
+    poller.stop();
+  });
+
+  test("does not slow polling down if no change is found: it may be an old one that is sent again", async () => {
+    const { clock, polledAt, state, push, settle, read, poller } = followed();
+    await settle();
+    push();
+    await clock.advance(60_000);
+    polledAt.length = 0;
+    await clock.advance(10 * 60_000);
+    expect(polledAt.length).toBeGreaterThanOrEqual(9);
+    state.commit = "c2";
+    await clock.advance(65_000);
+    read("team/web");
+    polledAt.length = 0;
+    await clock.advance(10 * 60_000);
+    expect(polledAt.length).toBeGreaterThanOrEqual(9);
+    poller.stop();
+  });
+
+  test("slows polling down if only a repeated poll finds the change, and the Stack is reconciled before", async () => {
+    const { clock, polledAt, state, push, settle, read, poller } = followed();
+    await settle();
+    push();
+    await clock.advance(55);
+    read("team/web");
+    state.commit = "c2";
+    await clock.advance(5000);
+    read("team/web");
+    polledAt.length = 0;
+    await clock.advance(10 * 60_000);
+    expect(polledAt).toHaveLength(2);
     poller.stop();
   });
 

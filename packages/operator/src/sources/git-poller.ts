@@ -82,7 +82,9 @@ interface Follower {
   isRequested: boolean;
   /** Polls that started before it do not count. */
   notBefore: number;
-  /** When a webhook has last reported a push to its ref. */
+  /** A webhook has reported a push to its ref, and no poll has found a change since. */
+  isPushed?: boolean;
+  /** When a poll has last found a change that a webhook had reported. */
   pushedAt?: number;
   reported: GitPollResult;
 }
@@ -176,8 +178,8 @@ class Poller implements GitPoller {
     const notBefore = isNewRequest ? now : (known?.notBefore ?? now - everyMs);
     const isRequested = isNewRequest || (known?.isRequested ?? false);
     const refs = candidateRefs(ref);
-    const { pushedAt } = known && isSameList(known.refs, refs) ? known : {};
-    const pushed = pushedAt !== undefined && { pushedAt };
+    const { isPushed = false, pushedAt } = known && isSameList(known.refs, refs) ? known : {};
+    const pushed = { isPushed, ...(pushedAt !== undefined && { pushedAt }) };
     return { refs, everyMs, request, isRequested, notBefore, ...pushed, reported: { kind: "pending" } };
   }
 
@@ -188,7 +190,7 @@ class Poller implements GitPoller {
     for (const group of this.#groups.values()) {
       if (!ids.some((id) => isSameRepository(group.repository, id))) continue;
       const followers = [...group.followers].filter(([key, follower]) => isPushed(push, key, follower));
-      for (const [, follower] of followers) follower.pushedAt = at;
+      for (const [, follower] of followers) follower.isPushed = true;
       count += followers.length;
       if (followers.length > 0) this.#pollAfterPush(group, at);
     }
@@ -196,11 +198,10 @@ class Poller implements GitPoller {
   }
 
   #pollAfterPush(group: Group, at: number): void {
-    group.pushedAt = at;
+    // More pushes do not postpone the poll.
+    group.pushedAt ??= at;
     group.pushTries = 0;
-    group.timer?.cancel();
-    delete group.timer;
-    // A poll that waits for a slot starts after the push.
+    // A poll that is scheduled earlier, or waits for a slot, starts after the push.
     this.#schedule(group);
   }
 
@@ -407,6 +408,9 @@ class Poller implements GitPoller {
     for (const [key, follower] of changed) {
       // A change that no webhook has reported: they do not arrive.
       if (!poll.wasPushed && group.pushedAt === undefined) delete follower.pushedAt;
+      // Only a change proves that a webhook is not an old one that was sent again.
+      else if (follower.isPushed) follower.pushedAt = poll.at;
+      follower.isPushed = false;
       follower.reported = resultFor(follower, group);
       this.#options.wake(key);
     }

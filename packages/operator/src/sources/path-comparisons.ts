@@ -29,7 +29,8 @@ interface ComparisonOptions {
   readonly log?: Logger;
 }
 
-const limits = { total: 64, perHost: 16, perNamespace: 16, suspects: 16 };
+/** A comparison takes a few requests, and up to some 30 MiB of memory if the server is hostile. */
+const limits = { total: 8, perHost: 6, perNamespace: 3, suspects: 3 };
 /** For all requests of one comparison. After that, the Stacks that wait for it run. */
 const timeoutMs = 20_000;
 
@@ -42,6 +43,7 @@ interface Entry {
 
 interface QueuedComparison extends Poll {
   readonly id: string;
+  readonly namespaces: Set<string>;
 }
 
 export function pathComparisons(options: ComparisonOptions): PathComparisons {
@@ -74,7 +76,7 @@ class Comparisons implements PathComparisons {
     if (!wanted || id === undefined) return;
     this.#idOf.set(key, id);
     const entry = this.#entries.get(id);
-    if (entry) entry.followers.add(key);
+    if (entry) this.#share(key, entry);
     else this.#start(key, id, wanted);
   }
 
@@ -95,8 +97,23 @@ class Comparisons implements PathComparisons {
     this.#entries.delete(id);
   }
 
+  #share(key: Key, { followers, poll, result }: Entry): void {
+    // The comparison may have ended after the Stack has read that it is not known.
+    if (result && !followers.has(key)) this.#options.wake(key);
+    followers.add(key);
+    this.#joinQueue(poll, namespaceOf(key));
+  }
+
+  /** The comparison waits in the line of this namespace as well. */
+  #joinQueue(poll: QueuedComparison, namespace: string): void {
+    if (poll.namespaces.has(namespace)) return;
+    poll.namespaces.add(namespace);
+    this.#queue.join(poll, namespace);
+    this.#pump();
+  }
+
   #start(key: Key, id: string, comparison: Comparison): void {
-    const namespace = parseKey(key).namespace ?? "";
+    const namespace = namespaceOf(key);
     const host = hostOf(comparison.url);
     const poll: QueuedComparison = {
       id,
@@ -149,6 +166,8 @@ class Comparisons implements PathComparisons {
     }
   }
 }
+
+const namespaceOf = (key: Key): string => parseKey(key).namespace ?? "";
 
 function idOf({ url, credentials, ca, from, to }: Comparison): string {
   return contentHash([url, credentials, ca, from, to]);

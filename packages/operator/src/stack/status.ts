@@ -7,7 +7,6 @@ import { truncate } from "../shared/truncate.ts";
 import { approvalAfter } from "./history/approval.ts";
 import { isDriftShown, type DriftRecord } from "./history/drift.ts";
 import type { Result } from "./history/result.ts";
-import { keptSkippedCommit } from "./history/skipped-commit.ts";
 import { reconcileRequestOf } from "./history/trigger.ts";
 import * as messages from "./messages.ts";
 import type { Outcome } from "./outcome.ts";
@@ -48,12 +47,14 @@ export function withoutProgress(status: StackStatus): object {
   return isProcessing ? { ...rest, conditions: withoutMessages(conditions) } : status;
 }
 
+/** A result ends the skip, even of the same commit: the filters may have changed since. */
 function recordedSkip(view: StackView, steps: readonly Step[]): Pick<StackStatus, "skippedCommit"> {
-  const step = steps.find(({ kind }) => kind === "recordSkippedCommit");
-  const { lastUpdate } = { ...presentStatus(view), ...newResult(presentStatus(view), steps) };
-  const skipped =
-    step?.kind === "recordSkippedCommit" ? step.skipped : keptSkippedCommit(view, lastUpdate?.lastSuccessfulCommit);
-  return skipped ? { skippedCommit: skipped } : {};
+  for (const step of steps) {
+    if (step.kind === "recordSkippedCommit") return { skippedCommit: step.skipped };
+    if (step.kind === "recordResult" || step.kind === "recordPlan") return {};
+  }
+  const { skippedCommit } = presentStatus(view);
+  return skippedCommit ? { skippedCommit } : {};
 }
 
 function driftRecord(steps: readonly Step[]): DriftRecord | undefined {

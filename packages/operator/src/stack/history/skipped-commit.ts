@@ -2,7 +2,7 @@
 import type { SkippedCommit, Stack } from "@pko/api";
 
 import type { ChangedPaths, CommitPair } from "../../sources/source-view.ts";
-import { presentStatus, type StackView } from "../view.ts";
+import type { StackView } from "../view.ts";
 
 /** What has to be known about a commit: nothing, or how it differs from another one, or it was compared before. */
 export type NeededComparison =
@@ -36,10 +36,4 @@ export function skippedCommit(view: Pick<StackView, "stack" | "source">): Skippe
   const { since } = source.changes;
   const isCurrent = last?.state === "succeeded" && last.lastSuccessfulCommit === since;
   return isCurrent ? { commit: source.revision, since } : undefined;
-}
-
-/** Until another commit is run. */
-export function keptSkippedCommit(view: StackView, lastSuccessful: string | undefined): SkippedCommit | undefined {
-  const { skippedCommit: kept } = presentStatus(view);
-  return kept && kept.since === lastSuccessful ? kept : undefined;
 }

@@ -84,12 +84,20 @@ test("the message names the commit, and the one that was compared with it", () =
 describe("the status", () => {
   const statusOf = (setting: Parameters<typeof viewOf>[0]) => stackStatus(viewOf(setting), planStack(viewOf(setting)));
 
-  test("records the skipped commit, and keeps it until another commit has succeeded", () => {
+  test("records the skipped commit, and keeps it until an update has ended", () => {
     expect(statusOf({ spec, last, source: at(second, []) }).skippedCommit).toEqual(skipped);
     const later = { spec, last, status: { skippedCommit: skipped }, source: at(third, ["infra/a"]) };
     expect(statusOf(later).skippedCommit).toEqual(skipped);
     const update = anUpdate({ state: "succeeded", trigger: aTrigger({ revision: third }) });
     expect(statusOf({ ...later, updates: [update] }).skippedCommit).toBeUndefined();
+  });
+
+  test("forgets the skipped commit when the same commit ran with other filters", () => {
+    const update = anUpdate({ state: "succeeded", trigger: aTrigger({ revision: first, generation: 2 }) });
+    const changed = { spec, last, generation: 2, status: { skippedCommit: skipped }, updates: [update] };
+    const status = statusOf({ ...changed, source: at(first) });
+    expect(status.lastUpdate).toMatchObject({ generation: 2, lastSuccessfulCommit: first });
+    expect(status.skippedCommit).toBeUndefined();
   });
 });
 

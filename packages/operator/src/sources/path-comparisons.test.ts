@@ -1,0 +1,65 @@
+import { expect, test } from "bun:test";
+import { manualClock } from "@pko/kube";
+
+import type { ComparedCommits } from "./git-http.ts";
+import { pathComparisons, type Comparison } from "./path-comparisons.ts";
+
+const comparison = (to: string, host = "git.example"): Comparison => ({
+  url: `https://${host}/team/web`,
+  credentials: { kind: "none" },
+  from: "c0",
+  to,
+});
+const compared: ComparedCommits = { kind: "compared", paths: ["infra/a"] };
+
+/** Comparisons with a commit that is in `stuck` do not end. */
+function opened(stuck: readonly string[] = []) {
+  const clock = manualClock();
+  const [woken, started]: [string[], string[]] = [[], []];
+  const compare = async (_: unknown, { to }: { readonly to: string }): Promise<ComparedCommits> => {
+    started.push(to);
+    return stuck.includes(to) ? await new Promise<never>(() => undefined) : compared;
+  };
+  const comparisons = pathComparisons({ comparer: { compare }, wake: (key) => woken.push(key), clock });
+  return { clock, comparisons, woken, started };
+}
+
+test("Stacks share a comparison, and each of them is woken once", async () => {
+  const { clock, comparisons, woken, started } = opened();
+  for (const key of ["team/web", "team/api", "team/web"]) comparisons.follow(key, comparison("c1"));
+  await clock.advance(0);
+  expect(comparisons.latest(comparison("c1"))).toEqual(compared);
+  for (const key of ["team/web", "team/api"]) comparisons.follow(key, comparison("c1"));
+  expect([started, woken]).toEqual([["c1"], ["team/web", "team/api"]]);
+});
+
+test("a Stack is woken if the comparison ended between its two calls", async () => {
+  const { clock, comparisons, woken } = opened();
+  comparisons.follow("team/web", comparison("c1"));
+  expect(comparisons.latest(comparison("c1"))).toBeUndefined();
+  await clock.advance(0);
+  comparisons.follow("team/api", comparison("c1"));
+  comparisons.follow("team/api", comparison("c1"));
+  expect(woken).toEqual(["team/web", "team/api"]);
+});
+
+test("a comparison also waits in the line of another namespace that needs it", async () => {
+  const slow = ["s1", "s2", "s3"];
+  const { clock, comparisons, started, woken } = opened(slow);
+  for (const to of slow) comparisons.follow(`busy/${to}`, comparison(to, `${to}.example`));
+  comparisons.follow("busy/web", comparison("c1"));
+  await clock.advance(0);
+  expect(started).toEqual(slow);
+  comparisons.follow("idle/web", comparison("c1"));
+  await clock.advance(0);
+  expect(started).toEqual([...slow, "c1"]);
+  expect(woken).toEqual(["busy/web", "idle/web"]);
+});
+
+test("a comparison that does not end in time is unknown", async () => {
+  const { clock, comparisons, woken } = opened(["c1"]);
+  comparisons.follow("team/web", comparison("c1"));
+  await clock.advance(20_000);
+  expect(comparisons.latest(comparison("c1"))).toMatchObject({ kind: "unknown" });
+  expect(woken).toEqual(["team/web"]);
+});
