@@ -18,9 +18,11 @@ export const classConflict: WorkspaceRule = ({ workspaceClass, workspace }) => {
   return decide({ kind: "misconfigured", message, reason: "WorkspaceClassConflict" }, intervals.recheck);
 };
 
+/** The claim is not watched. A pod that the StatefulSet's controller created again may wait for a claim that was deleted. */
 export const cacheClaimMissing: WorkspaceRule = (view) => {
-  const { workspaceClass, workspace, hasCacheClaim } = view;
-  if (workspaceClass.kind !== "one" || hasCacheClaim || !objectsToApply(view)) return undefined;
+  const { workspaceClass, workspace, hasCacheClaim, pod } = view;
+  const isNeeded = objectsToApply(view) !== undefined || pod?.isUnschedulable === true;
+  if (workspaceClass.kind !== "one" || hasCacheClaim || !isNeeded) return undefined;
   const claim = cacheClaim(workspaceClass, workspace.metadata.namespace ?? "");
   if (!claim) return undefined;
   return decide({ kind: "unchanged" }, undefined, [{ kind: "ensureCacheClaim", applied: workspaceClass, claim }]);
