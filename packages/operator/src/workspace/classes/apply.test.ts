@@ -96,6 +96,11 @@ describe("a pod exceeds the limits of its class", () => {
       },
       "in total",
     ],
+    [
+      "with a bootstrap container that keeps running",
+      { podTemplate: { spec: { initContainers: [{ name: "bootstrap", restartPolicy: "Always" }] } } },
+      "container bootstrap has no limit",
+    ],
   ];
   for (const [what, spec, message] of table) {
     test(what, () => {
