@@ -40,6 +40,7 @@ export function withHelperContainer(
   const { metadata, spec } = template;
   const [bootstrap, ...others] = spec?.initContainers ?? [];
   if (!spec || !bootstrap || others.length > 0 || isPatched(podTemplate) || !isNewWithPod(template)) return undefined;
+  if (isLimited(bootstrap)) return undefined;
   const pulumi = spec.containers.find(({ name }) => name === pulumiContainer);
   if (pulumi?.command?.[0] !== agentPathIn(bootstrap)) return undefined;
   const { initContainers: _, containers, ...rest } = spec;
@@ -75,6 +76,9 @@ function isPatched({ spec }: NormalWorkspace["podTemplate"]): boolean {
   const patches: unknown = isRecord(spec) ? spec["initContainers"] : undefined;
   return Array.isArray(patches) && patches.some((each) => isRecord(each) && each["name"] === bootstrapContainer);
 }
+
+/** By a WorkspaceClass, for the pod as a whole. A helper would take a part of it from `pulumi` as long as the pod exists. */
+const isLimited = ({ resources }: Container): boolean => Object.keys(resources?.limits ?? {}).length > 0;
 
 /** An agent of an earlier pod, or a dangling link to its program, would be found before `bootstrap` replaces it. */
 const isNewWithPod = ({ spec }: PodTemplateSpec): boolean =>
