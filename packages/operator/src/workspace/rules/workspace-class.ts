@@ -1,14 +1,15 @@
 /** Rules about the WorkspaceClass of the namespace. */
 import { cacheClaim } from "../classes/caches.ts";
 import * as messages from "../messages.ts";
-import { decide, intervals, type WorkspaceRule } from "./decision.ts";
+import { decide, intervals, missingPause, type WorkspaceRule } from "./decision.ts";
 import { objectsToApply } from "./objects.ts";
 
 /** The cache of Workspaces is ahead of the cache of namespaces: limits and policies may apply. */
-export const classUnknown: WorkspaceRule = ({ workspaceClass, workspace }) => {
+export const classUnknown: WorkspaceRule = (view) => {
+  const { workspaceClass, workspace } = view;
   if (workspaceClass.kind !== "unknown") return undefined;
   const waiting = { kind: "waiting", message: messages.namespaceUnknown, isStuck: false } as const;
-  return decide(workspace.status ? { kind: "unchanged" } : waiting, intervals.missing);
+  return decide(workspace.status ? { kind: "unchanged" } : waiting, missingPause(view));
 };
 
 export const classConflict: WorkspaceRule = ({ workspaceClass, workspace }) => {
