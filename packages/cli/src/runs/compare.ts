@@ -59,7 +59,10 @@ function differing(from: Facts, to: Facts): Pair[] {
 export function comparisonBlocks(comparison: Comparison): Block[] {
   const { from, to, run, inputs, changes, resources, outputs, hidden } = comparison;
   const table = (title: string, pairs: readonly Pair[], more: Partial<Cells> = {}): Block[] =>
-    section(title, pairs.length > 0 ? [pairTable(pairs, { from, to, name: ({ name }) => name, absent: "-", ...more })] : []);
+    section(
+      title,
+      pairs.length > 0 ? [pairTable(pairs, { from, to, name: ({ name }) => name, absent: "-", ...more })] : [],
+    );
   const resourceName = ({ name }: Pair): string => `${urnType(name)} ${urnName(name)}`;
   const isSame = [run, inputs, changes, resources, outputs].every(({ length }) => length === 0);
   return [

@@ -197,9 +197,7 @@ describe("policy packs", () => {
         spec: {
           volumes: [{ name: "pulumi-policy-packs", configMap: { name: "mine" } }],
           initContainers: [{ name: "policy-pack-cost", image: "mine", command: ["true"] }],
-          containers: [
-            { name: "pulumi", volumeMounts: [{ name: "mine", mountPath: "/pulumi-policy-packs/cost" }] },
-          ],
+          containers: [{ name: "pulumi", volumeMounts: [{ name: "mine", mountPath: "/pulumi-policy-packs/cost" }] }],
         },
       },
     } as unknown as WorkspaceSpec;

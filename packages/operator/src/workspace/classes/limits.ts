@@ -62,8 +62,7 @@ function problemsWith(spec: PodSpec, maximum: Maximum): string[] {
 }
 
 /** What the other containers leave of the maximum. */
-const left = (spec: PodSpec, { resource, max }: Maximum): number =>
-  amount(max) - total(companions(spec), resource);
+const left = (spec: PodSpec, { resource, max }: Maximum): number => amount(max) - total(companions(spec), resource);
 
 /** A container without a limit could use the whole node. */
 function withLimits(spec: PodSpec, maximum: Maximum): PodSpec {

@@ -31,7 +31,9 @@ export function withPolicyPacks(spec: PodSpec, { spec: { policyPacks = [] } }: A
     ],
     // Last: an init container of the template must not change them.
     initContainers: [...others.map(withoutPacks), ...copied],
-    containers: spec.containers.map(withoutPacks).map((each) => (each.name === pulumiContainer ? withPacks(each) : each)),
+    containers: spec.containers
+      .map(withoutPacks)
+      .map((each) => (each.name === pulumiContainer ? withPacks(each) : each)),
   };
 }
 

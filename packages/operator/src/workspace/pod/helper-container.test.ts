@@ -86,7 +86,10 @@ describe("bootstrap is an init container", () => {
 
   test("if a class limits the pod, because a helper would take a part of the limit as long as the pod exists", () => {
     const limits = { resources: { memory: "4Gi" } };
-    const { spec } = build({}, { applied: { name: "teams", uid: "c1", spec: { namespaceSelector: {}, limits } } }).template;
+    const { spec } = build(
+      {},
+      { applied: { name: "teams", uid: "c1", spec: { namespaceSelector: {}, limits } } },
+    ).template;
     expect([names(spec?.initContainers), names(spec?.containers)]).toEqual([["bootstrap"], ["pulumi"]]);
   });
 
