@@ -68,6 +68,7 @@ const Omitted = part(
     resources: Type.Integer({ description: "Resources that did not fit." }),
     values: Type.Integer({ description: "Values of properties that did not fit." }),
     dependencies: Type.Optional(Type.Integer({ description: "Dependencies of resources that did not fit." })),
+    inputs: Type.Optional(Type.Integer({ description: "Inputs that did not fit." })),
   },
   "What the record does not contain.",
 );
@@ -129,7 +130,9 @@ export const Comparison = document("Comparison", "The output of diff UPDATE UPDA
   from: text("The first Update."),
   to: text("The second Update."),
   run: Type.Array(Pair, { description: "Differences of the runs themselves: operation, result, revision, versions." }),
-  inputs: Type.Array(Pair, { description: "Inputs with different digests." }),
+  inputs: Type.Array(Pair, {
+    description: "Inputs with different digests, and those that only one of the records has.",
+  }),
   changes: Type.Array(Pair, { description: "Resources, by URN, on which the runs performed different operations." }),
   resources: Type.Array(Pair, { description: "Resources, by URN, that exist after only one of the runs." }),
   outputs: Type.Array(Pair, { description: "Names of outputs that only one of the runs has." }),

@@ -6,7 +6,7 @@ import { layout, publishImage, repositoryRoot, stateRoot } from "@pko/cluster";
 import { isNotFound } from "@pko/kube";
 import { workspaceClasses } from "@pko/operator";
 
-import { applyTo, eventsJson, isReady, newStack, stackUntil, useScene } from "../harness.ts";
+import { applyTo, CliUser, eventsJson, isReady, newStack, stackUntil, useScene } from "../harness.ts";
 import { servePackages, type PackageServer } from "./package-server.ts";
 
 const slow = 300_000;
@@ -88,6 +88,7 @@ test(
     const events = await eventsJson(scene, "public");
     expect(events).toContain("StackPolicyViolated");
     expect(events).toContain("the input must not be public");
+    expect((await new CliUser(() => scene).why("public")).cause).toBe("policyViolation");
     repository.commit(programWith("private"));
     await stackUntil(scene, "public", isReady);
   },

@@ -1,4 +1,5 @@
 /** Approvals on a real cluster: plans of the real CLI, users with the roles of an installation, the real admission policies. */
+import { gunzipSync } from "node:zlib";
 import { beforeAll, expect, test } from "bun:test";
 
 import {
@@ -8,6 +9,7 @@ import {
   type ApprovalSpec,
   type Stack,
   type Update,
+  type UpdateRecord,
 } from "@pko/api";
 import { updates } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
@@ -239,6 +241,14 @@ test.concurrent(
 
 const canary = "canary-4711";
 
+/** With the events of the runs, which a record has compressed. */
+async function recordTexts(): Promise<string> {
+  const text = await kubectl(["get", "updaterecords", ...at(scene), "--output=json"]);
+  const { items } = JSON.parse(text) as { items: UpdateRecord[] };
+  const contents = items.flatMap(({ record }) => record.content ?? []);
+  return [text, ...contents.map((content) => gunzipSync(Buffer.from(content, "base64")).toString())].join("\n");
+}
+
 /** In what users without access to Secrets can read. */
 async function expectNoCanary(name: string): Promise<void> {
   const sinks = {
@@ -246,6 +256,7 @@ async function expectNoCanary(name: string): Promise<void> {
     agent: await agentLog(scene, name),
     events: await kubectl(["get", "events", ...at(scene), "--output=json"]),
     objects: await kubectl(["get", "stacks,updates,workspaces,approvals", ...at(scene), "--output=json"]),
+    records: await recordTexts(),
   };
   for (const [sink, text] of Object.entries(sinks)) {
     expect({ sink, isLeaked: text.includes(canary) }).toEqual({ sink, isLeaked: false });

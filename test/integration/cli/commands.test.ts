@@ -309,8 +309,13 @@ describe("a user who may read the Stacks of one namespace", () => {
     expect(why.out.replaceAll(/\s+/g, " ")).toContain(
       `Cannot see the workspace pod, because you may not get pods in namespace ${stage.namespace}.`,
     );
-    for (const { out, err } of [everywhere, elsewhere, change, secrets, why])
-      expect(out + err).not.toContain("hidden\n");
+    for (const { out, err } of [everywhere, change, secrets, why]) {
+      expect(out + err).not.toContain("hidden");
+      expect(out + err).not.toContain(other.namespace);
+    }
+    // What the user has typed, but nothing about the Stack.
+    expect(elsewhere.out).toBe("");
+    expect(elsewhere.err).not.toContain("Ready");
   });
 });
 

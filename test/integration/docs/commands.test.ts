@@ -45,6 +45,7 @@ describe("the docs contain a valid command", () => {
 const checks: Readonly<Record<string, (command: Command) => void | Promise<void>>> = {
   make: checkMake,
   kubectl: checkKubectl,
+  xargs: (command) => checkKubectl({ ...command, words: command.words.slice(command.words.indexOf("kubectl")) }),
   helm: (command) => checkCobra("helm", command),
   pulumi: (command) => checkCobra("pulumi", command),
   docker: checkDocker,
@@ -96,9 +97,9 @@ async function checkPlugin({ words }: Command): Promise<void> {
   expect({ kind, errors }).toEqual({ kind: "command", errors: [] });
 }
 
-/** The fields of a JSONPath, up to the last one that is in the schema. */
+/** The fields of a JSONPath, up to the last one that is in the schema; of a list, those by which it is filtered. */
 function jsonPathFields(output: string): string[] {
-  return [...output.matchAll(/\{((?:\.[A-Za-z]+)+)/g)].map(([, path = ""]) =>
+  return [...output.matchAll(/\{(?:\.items\[\?\(@)?((?:\.[A-Za-z]+)+)/g)].map(([, path = ""]) =>
     path.replace(/^(\.status\.outputs|\.data)\..*/, "$1"),
   );
 }

@@ -25,8 +25,9 @@ const Omitted = Type.Object(
     resources: int64("The number of resources that did not fit.", { minimum: 0 }),
     values: int64("The number of old and new values of properties that did not fit.", { minimum: 0 }),
     dependencies: optional(int64("The number of dependencies between resources that did not fit.", { minimum: 0 })),
+    inputs: optional(int64("The number of inputs that did not fit.", { minimum: 0 })),
   },
-  { description: "What the content does not contain, because a record is limited to 64 KiB." },
+  { description: "What the record does not contain, because it is limited to 64 KiB." },
 );
 
 export const UpdateRecordContent = Type.Object(
@@ -54,7 +55,7 @@ export const UpdateRecordContent = Type.Object(
     inputs: optional(
       mapOf(
         text("A digest.", { maxLength: 128 }),
-        "Digests of the inputs: two runs with the same digest had the same input. No value can be guessed from them.",
+        "Digests of the inputs: two runs with the same digest had the same input. No secret value can be guessed from them.",
       ),
     ),
     permalink: optional(text("The URL of the run in Pulumi Cloud.", { maxLength: 2048 })),

@@ -152,7 +152,12 @@ const older = {
     trigger: "a resync",
     startTime: ago(7200),
     endTime: ago(7100),
-    inputs: { configuration: "sha256:cc33", program: "sha256:bb22", "secret/orders.password": "90aa1177cd02" },
+    inputs: {
+      configuration: "sha256:cc33",
+      program: "sha256:bb22",
+      "secret/orders.password": "90aa1177cd02",
+      "configMap/orders.region": "5be3f1a0c4d7",
+    },
   },
 } as const;
 const detailOf = async (record: UpdateRecord) => await describeRun({ record, hidden: [] });

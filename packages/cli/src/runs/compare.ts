@@ -58,29 +58,34 @@ function differing(from: Facts, to: Facts): Pair[] {
 
 export function comparisonBlocks(comparison: Comparison): Block[] {
   const { from, to, run, inputs, changes, resources, outputs, hidden } = comparison;
-  const table = (title: string, pairs: readonly Pair[], name = (pair: Pair): string => pair.name): Block[] =>
-    section(title, pairs.length > 0 ? [pairTable(pairs, { from, to, name })] : []);
+  const table = (title: string, pairs: readonly Pair[], more: Partial<Cells> = {}): Block[] =>
+    section(
+      title,
+      pairs.length > 0 ? [pairTable(pairs, { from, to, name: ({ name }) => name, absent: "-", ...more })] : [],
+    );
   const resourceName = ({ name }: Pair): string => `${urnType(name)} ${urnName(name)}`;
   const isSame = [run, inputs, changes, resources, outputs].every(({ length }) => length === 0);
   return [
     heading(`From ${from} to ${to}`),
     ...(isSame ? [text("What is known about the two runs does not differ.")] : []),
     ...table("Run", run),
-    ...table("Inputs", inputs),
-    ...table("Operations on resources", changes, resourceName),
-    ...table("Resources of the stack", resources, resourceName),
+    // A record may lack an input because it is older, or was too large, and not because the run did not have it.
+    ...table("Inputs", inputs, { absent: "not recorded" }),
+    ...table("Operations on resources", changes, { name: resourceName }),
+    ...table("Resources of the stack", resources, { name: resourceName }),
     ...table("Outputs", outputs),
     ...section("Not visible to you", hidden.length > 0 ? [{ kind: "list", items: hidden.map(hiddenTextOf) }] : []),
   ];
 }
 
-interface Titles {
+interface Cells {
   readonly from: string;
   readonly to: string;
   readonly name: (pair: Pair) => string;
+  readonly absent: string;
 }
 
-function pairTable(pairs: readonly Pair[], { from, to, name }: Titles): Block {
+function pairTable(pairs: readonly Pair[], { from, to, name, absent }: Cells): Block {
   const columns: Column[] = [{ title: "WHAT" }, { title: from }, { title: to, wraps: true }];
-  return { kind: "table", columns, rows: pairs.map((pair) => [name(pair), pair.from ?? "-", pair.to ?? "-"]) };
+  return { kind: "table", columns, rows: pairs.map((pair) => [name(pair), pair.from ?? absent, pair.to ?? absent]) };
 }

@@ -66,7 +66,7 @@ async function describeRecord(object: UpdateRecord) {
     inputs,
     resources: log?.resources.map(withoutStart),
     diagnostics: log && [...log.diagnostics],
-    omitted: content?.omitted ?? omitted,
+    omitted: omitted ?? content?.omitted,
   });
 }
 

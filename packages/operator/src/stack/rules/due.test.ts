@@ -343,3 +343,15 @@ test("resyncs and drift checks of Stacks with one interval are spread over 10 % 
   }
   expect(new Set(all.map(([resyncIn]) => resyncIn)).size).toBeGreaterThan(50);
 });
+
+test("Stacks that failed together are not retried together", () => {
+  const view = viewOf({ last: failed({ failures: 20, lastResyncTime: ago(0) }) });
+  const retryIn = (uid: string): number => {
+    const due = nextDue({ ...view, stack: { ...view.stack, metadata: { ...view.stack.metadata, uid } } });
+    return due && "at" in due ? (due.at - now) / 1000 : 0;
+  };
+  expect(retryIn("uid-of-web-3833")).toBe(86_400);
+  const all = Array.from({ length: 100 }, (_, index) => retryIn(`uid-${index}`));
+  for (const seconds of all) expect(Math.abs(seconds - 86_400)).toBeLessThanOrEqual(8640);
+  expect(new Set(all).size).toBeGreaterThan(50);
+});

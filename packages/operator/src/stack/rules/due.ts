@@ -108,7 +108,7 @@ function updateDue(view: StackView, { aliases, ...source }: ReadySource): Due {
   if (change) return now(change[0]);
   // A cancelled update is not retried.
   if (last.state !== "succeeded" && !isCancelled(view.stack, last.name)) {
-    return retryDue(last, { spec, trigger, now: view.now });
+    return retryDue(last, { spec, trigger, view });
   }
   if (isCorrectionDue(view, spec)) return now("drift");
   if (!spec.resync.always) return { kind: "never" };
@@ -144,31 +144,33 @@ export function destroyDue(view: StackView, spec: NormalStack): Due {
     return { kind: "now", reason: "destroy", trigger };
   }
   if (isCancelled(view.stack, last.name)) return { kind: "never" };
-  return retryDue(last, { spec, trigger, now: view.now });
+  return retryDue(last, { spec, trigger, view });
 }
 
 interface Retry {
   readonly spec: NormalStack;
   readonly trigger: Trigger;
-  readonly now: number;
+  readonly view: StackView;
 }
 
 /** After a failure, if nothing has changed. */
-function retryDue(last: LastUpdate, { spec, trigger, now }: Retry): Due {
+function retryDue(last: LastUpdate, { spec, trigger, view }: Retry): Due {
   const { maxFailures } = spec;
   if (maxFailures !== undefined && (last.failures ?? 1) >= maxFailures) return { kind: "exhausted", maxFailures };
-  const at = retryTime(last, spec);
-  return now >= at ? { kind: "now", reason: "retry", trigger } : { kind: "retryAt", at };
+  const at = retryTime(view, last, spec);
+  return view.now >= at ? { kind: "now", reason: "retry", trigger } : { kind: "retryAt", at };
 }
 
-export function retryTime(last: LastUpdate, { retry }: Pick<NormalStack, "retry">): number {
+/** Stacks that failed together, for example because of an outage, are not retried together. */
+export function retryTime({ stack }: StackView, last: LastUpdate, { retry }: Pick<NormalStack, "retry">): number {
   const failures = Math.max(1, last.failures ?? 1);
   const backoff = firstRetryMs * retryFactor ** Math.min(failures - 1, 30);
   const limit =
     last.failure === conflictFailure && retry.onConflict
       ? Math.min(longestConflictMs, retry.maxBackoffMs)
       : retry.maxBackoffMs;
-  return (parseTimestamp(last.lastResyncTime) ?? 0) + Math.min(backoff, limit);
+  const pauseMs = jittered(Math.min(backoff, limit), stack.metadata.uid ?? "");
+  return (parseTimestamp(last.lastResyncTime) ?? 0) + pauseMs;
 }
 
 function currentInputs({ stackOutputs, configInputs }: StackView): string {

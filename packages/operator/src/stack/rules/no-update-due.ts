@@ -101,7 +101,7 @@ export function failedOutcome(view: StackView, last: LastUpdate): Outcome {
   const spec = validSpec(view);
   const due = nextDue(afterResult(view, last));
   if (due?.kind === "exhausted") return exhaustedOutcome(last, due);
-  const retryAt = earliestStart(view, spec ? retryTime(last, spec) : view.now);
+  const retryAt = earliestStart(view, spec ? retryTime(view, last, spec) : view.now);
   const message = messages.failed(last, spec?.maxFailures);
   if (last.failure === conflictFailure) {
     return { kind: "conflict", message: messages.failedByConflict(last, spec?.maxFailures), retryAt };

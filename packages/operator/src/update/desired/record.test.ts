@@ -219,6 +219,7 @@ describe("the size of a record", () => {
     const annotations = { [triggerAnnotation]: JSON.stringify({ inputs }) };
     const { record } = recordOf(metadata({ annotations }), finishedWith(largest));
     expect(record.inputs).toEqual(read.inputs);
+    expect(record.omitted).toEqual({ ...read.omitted, inputs: 1000 });
     expect(record.content?.length).toBe(largest.content.length);
   });
 

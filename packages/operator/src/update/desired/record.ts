@@ -48,18 +48,29 @@ const allowances: readonly Allowance[] = [
 
 /** `read`: what the agent returned; absent if the run or the agent has no record. */
 export function updateRecord(view: UpdateView, ending: Ending, read?: RecordResult): UpdateRecord {
+  const all = { ...externalInputs(view), ...read?.inputs };
   for (const allowance of allowances) {
-    const inputs = { ...(allowance.inputs && externalInputs(view)), ...read?.inputs };
+    const inputs = allowance.inputs ? all : (read?.inputs ?? {});
     const fields = {
       ...recordFields(view, ending, allowance),
       ...contentFields(read),
-      ...(Object.keys(inputs).length > 0 && { inputs }),
+      ...omittedField(read, size(all) - size(inputs)),
+      ...(size(inputs) > 0 && { inputs }),
     };
     const record = recordObject(view.update, fields, allowance);
     if (sizeOf(record) <= maxSentBytes) return record;
   }
   const fields = recordFields(view, ending, smallest);
-  return recordObject(view.update, { ...fields, ...(read && { omitted: read.omitted }) }, smallest);
+  return recordObject(view.update, { ...fields, ...omittedField(read, size(all)) }, smallest);
+}
+
+const size = (map: object): number => Object.keys(map).length;
+
+/** What the agent omitted, and inputs that this function did not keep. */
+function omittedField(read: RecordResult | undefined, inputs: number): Pick<UpdateRecordContent, "omitted"> {
+  if (!read && inputs === 0) return {};
+  const byAgent = read?.omitted ?? { events: 0, resources: 0, values: 0 };
+  return { omitted: { ...byAgent, ...(inputs > 0 && { inputs }) } };
 }
 
 const sizeOf = (record: UpdateRecord): number => Number(record.metadata.annotations?.[recordSizeAnnotation]);
@@ -129,8 +140,8 @@ function resultFields(view: UpdateView, { result }: Ending, limits: Allowance): 
 
 function contentFields(read: RecordResult | undefined): Partial<UpdateRecordContent> {
   if (!read) return {};
-  const { content, omitted, versions } = read;
-  return { content, omitted, versions: { ...versions, operator: version } };
+  const { content, versions } = read;
+  return { content, versions: { ...versions, operator: version } };
 }
 
 /** The longest version in a record. */

@@ -96,6 +96,11 @@ describe("a pod exceeds the limits of its class", () => {
       },
       "in total",
     ],
+    [
+      "with a bootstrap container that keeps running",
+      { podTemplate: { spec: { initContainers: [{ name: "bootstrap", restartPolicy: "Always" }] } } },
+      "container bootstrap has no limit",
+    ],
   ];
   for (const [what, spec, message] of table) {
     test(what, () => {
@@ -171,17 +176,17 @@ describe("policy packs", () => {
   test("are passed to the agent, and copied from their images", () => {
     const pod = podOf({}, { policyPacks });
     expect(pulumiOf(pod).command?.filter((flag) => flag.startsWith("--policy-pack"))).toEqual([
-      "--policy-pack=/var/run/pulumi-policy-packs/cost",
+      "--policy-pack=/pulumi-policy-packs/cost",
       "--policy-pack=/opt/tags",
     ]);
     expect(pod.initContainers?.at(-1)).toMatchObject({
       name: "policy-pack-cost",
       image: "packs:1",
-      command: ["cp", "-R", "/cost/.", "/var/run/pulumi-policy-packs/cost"],
+      command: ["cp", "-R", "/cost/.", "/pulumi-policy-packs/cost"],
     });
     expect(pulumiOf(pod).volumeMounts).toContainEqual({
       name: "pulumi-policy-packs",
-      mountPath: "/var/run/pulumi-policy-packs",
+      mountPath: "/pulumi-policy-packs",
       readOnly: true,
     });
   });
@@ -192,13 +197,31 @@ describe("policy packs", () => {
         spec: {
           volumes: [{ name: "pulumi-policy-packs", configMap: { name: "mine" } }],
           initContainers: [{ name: "policy-pack-cost", image: "mine", command: ["true"] }],
-          containers: [
-            { name: "pulumi", volumeMounts: [{ name: "mine", mountPath: "/var/run/pulumi-policy-packs/cost" }] },
-          ],
+          containers: [{ name: "pulumi", volumeMounts: [{ name: "mine", mountPath: "/pulumi-policy-packs/cost" }] }],
         },
       },
     } as unknown as WorkspaceSpec;
     const pod = podOf(spec, { policyPacks });
     expect(JSON.stringify(pod)).not.toContain("mine");
+  });
+
+  test("cannot be covered by another mount, however its path is written", () => {
+    const mount = (mountPath: string) => ({ name: "mine", mountPath });
+    const paths = ["//pulumi-policy-packs/cost", "/tmp/../pulumi-policy-packs/", "/pulumi-policy-packs-of-mine"];
+    const pod = podOf(withContainers({ name: "pulumi", volumeMounts: paths.map(mount) }), { policyPacks });
+    const mine = pulumiOf(pod).volumeMounts?.filter(({ name }) => name === "mine");
+    expect(mine).toEqual([mount("/pulumi-policy-packs-of-mine")]);
+  });
+
+  test("cannot be changed by a container or an init container of a template", () => {
+    const volumeMounts = [{ name: "pulumi-policy-packs", mountPath: "/packs" }];
+    const others = {
+      containers: [{ name: "proxy", image: "p", volumeMounts }],
+      initContainers: [{ name: "tool", image: "t", restartPolicy: "Always", volumeMounts }],
+    };
+    const pod = podOf({ podTemplate: { spec: others } } as WorkspaceSpec, { policyPacks });
+    const all = [...(pod.initContainers ?? []), ...pod.containers];
+    const mounting = all.filter((each) => each.volumeMounts?.some(({ name }) => name === "pulumi-policy-packs"));
+    expect(mounting.map(({ name }) => name)).toEqual(["policy-pack-cost", "pulumi"]);
   });
 });

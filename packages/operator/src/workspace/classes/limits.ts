@@ -1,5 +1,5 @@
 /** Keeps a workspace pod within the resources that its WorkspaceClass allows. Pure. */
-import { bootstrapContainer, pulumiContainer } from "@pko/api";
+import { pulumiContainer } from "@pko/api";
 import type { Container, PodSpec } from "kubernetes-types/core/v1";
 
 import type { AppliedClass } from "../../shared/workspace-classes.ts";
@@ -34,15 +34,11 @@ const isSidecar = ({ restartPolicy }: Container): boolean => restartPolicy === "
 const sidecars = ({ initContainers = [] }: PodSpec): Container[] => initContainers.filter(isSidecar);
 const initOnly = ({ initContainers = [] }: PodSpec): Container[] => initContainers.filter((each) => !isSidecar(each));
 
-/** The operator's own container needs next to nothing. A template that changes it sets its limit. */
-const isCounted = (container: Container, resource: string): boolean =>
-  container.name !== bootstrapContainer || limitOf(container, resource) !== undefined;
-
 const limitOf = ({ resources }: Container, resource: string): string | undefined => resources?.limits?.[resource];
 
 /** What runs at the same time, except for the container pulumi. */
-const companions = (spec: PodSpec, resource: string): Container[] =>
-  [...spec.containers, ...sidecars(spec)].filter((each) => each.name !== pulumiContainer && isCounted(each, resource));
+const companions = (spec: PodSpec): Container[] =>
+  [...spec.containers, ...sidecars(spec)].filter(({ name }) => name !== pulumiContainer);
 
 const amount = (quantity: string | number | undefined): number =>
   quantity === undefined ? 0 : (bytesOf(quantity) ?? 0);
@@ -52,7 +48,7 @@ const total = (containers: readonly Container[], resource: string): number =>
 
 function problemsWith(spec: PodSpec, maximum: Maximum): string[] {
   const { resource, max } = maximum;
-  const others = companions(spec, resource);
+  const others = companions(spec);
   const unlimited = others.filter((each) => limitOf(each, resource) === undefined);
   if (unlimited.length > 0) return unlimited.map(({ name }) => messages.limitMissing({ ...maximum, container: name }));
   const tooLarge = initOnly(spec).filter((each) => amount(limitOf(each, resource)) > amount(max));
@@ -66,8 +62,7 @@ function problemsWith(spec: PodSpec, maximum: Maximum): string[] {
 }
 
 /** What the other containers leave of the maximum. */
-const left = (spec: PodSpec, { resource, max }: Maximum): number =>
-  amount(max) - total(companions(spec, resource), resource);
+const left = (spec: PodSpec, { resource, max }: Maximum): number => amount(max) - total(companions(spec), resource);
 
 /** A container without a limit could use the whole node. */
 function withLimits(spec: PodSpec, maximum: Maximum): PodSpec {

@@ -1,13 +1,15 @@
 /** Policy packs of a WorkspaceClass: copied from their images into the pod, and passed to every preview and update. Pure. */
+import { posix } from "node:path";
 import { pulumiContainer } from "@pko/api";
-import type { Container, PodSpec } from "kubernetes-types/core/v1";
+import type { Container, PodSpec, VolumeMount } from "kubernetes-types/core/v1";
 
 import type { AppliedClass } from "../../shared/workspace-classes.ts";
 
 type PolicyPack = NonNullable<AppliedClass["spec"]["policyPacks"]>[number];
 
 const packVolume = "pulumi-policy-packs";
-const packFolder = "/var/run/pulumi-policy-packs";
+/** Not below a link, as /var/run is in most images: a mount at its target would cover the packs. */
+const packFolder = "/pulumi-policy-packs";
 const packsSize = "1Gi";
 
 const folderOf = ({ name, image, path }: PolicyPack): string => (image === undefined ? path : `${packFolder}/${name}`);
@@ -28,8 +30,10 @@ export function withPolicyPacks(spec: PodSpec, { spec: { policyPacks = [] } }: A
       { name: packVolume, emptyDir: { sizeLimit: packsSize } },
     ],
     // Last: an init container of the template must not change them.
-    initContainers: [...others, ...copied],
-    containers: spec.containers.map((each) => (each.name === pulumiContainer ? withMount(each) : each)),
+    initContainers: [...others.map(withoutPacks), ...copied],
+    containers: spec.containers
+      .map(withoutPacks)
+      .map((each) => (each.name === pulumiContainer ? withPacks(each) : each)),
   };
 }
 
@@ -45,12 +49,16 @@ function copyingContainer(pack: PolicyPack): Container {
   };
 }
 
-function withMount(container: Container): Container {
-  const others = (container.volumeMounts ?? []).filter(
-    ({ name, mountPath }) => name !== packVolume && !mountPath.startsWith(packFolder),
-  );
-  return {
-    ...container,
-    volumeMounts: [...others, { name: packVolume, mountPath: packFolder, readOnly: true }],
-  };
+/** A container with the volume could change the packs, and a mount in their folder could cover them. */
+function withoutPacks(container: Container): Container {
+  const { volumeMounts } = container;
+  return volumeMounts ? { ...container, volumeMounts: volumeMounts.filter((mount) => !isOfPacks(mount)) } : container;
 }
+
+const isOfPacks = ({ name, mountPath }: VolumeMount): boolean =>
+  name === packVolume || `${posix.normalize(mountPath)}/`.startsWith(`${packFolder}/`);
+
+const withPacks = (container: Container): Container => ({
+  ...container,
+  volumeMounts: [...(container.volumeMounts ?? []), { name: packVolume, mountPath: packFolder, readOnly: true }],
+});

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { normalizeWorkspace, workspaceKind, type Workspace } from "@pko/api";
 import type { ContainerState, ContainerStatus, Pod, PodSpec } from "kubernetes-types/core/v1";
 
+import type { AppliedClass } from "../../shared/workspace-classes.ts";
 import { settings } from "../testing/views.ts";
 import { buildInputs, draftPod } from "./build-inputs.ts";
 import { imageWithoutShell } from "./helper-container.ts";
@@ -10,12 +11,15 @@ import { podFacts } from "./pod-facts.ts";
 
 const plain = { local: { dir: "/app" }, stacks: [{ name: "dev" }] };
 
-function build(spec: object, known: Omit<Parameters<typeof buildInputs>[1], "readings"> = {}) {
+type Known = Omit<Parameters<typeof buildInputs>[1], "readings"> & { readonly applied?: AppliedClass };
+
+function build(spec: object, { applied, ...known }: Known = {}) {
   const metadata = { name: "web", namespace: "team", uid: "w1" };
   const workspace: Workspace = { ...workspaceKind, metadata, spec: { ...plain, ...spec } };
   const normal = normalizeWorkspace(workspace);
   if (!normal.ok) throw new Error(JSON.stringify(normal.problems));
-  const { pod } = buildInputs(draftPod({ workspace, normal: normal.value, settings }), { readings: [], ...known });
+  const draft = draftPod({ workspace, normal: normal.value, settings, ...(applied && { applied }) });
+  const { pod } = buildInputs(draft, { readings: [], ...known });
   if (!pod.ok) throw new Error(pod.problems.join());
   return pod;
 }
@@ -125,6 +129,15 @@ describe("bootstrap is an init container", () => {
     const known = { builtHash: objects.hash, failsElsewhere: () => true };
     expect(build({}, known).objects.hash).toBe(objects.hash);
     expect(build({}, { ...known, withoutShell: { shown: image } }).objects.hash).not.toBe(objects.hash);
+  });
+
+  test("if a class limits the pod, because a helper would take a part of the limit as long as the pod exists", () => {
+    const limits = { resources: { memory: "4Gi" } };
+    const { spec } = build(
+      {},
+      { applied: { name: "teams", uid: "c1", spec: { namespaceSelector: {}, limits } } },
+    ).template;
+    expect([names(spec?.initContainers), names(spec?.containers)]).toEqual([["bootstrap"], ["pulumi"]]);
   });
 
   test("if it is one already, and nothing else has changed", () => {

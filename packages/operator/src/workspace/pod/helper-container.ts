@@ -46,6 +46,7 @@ export function withHelperContainer(
   const { metadata, spec } = template;
   const [bootstrap, ...others] = spec?.initContainers ?? [];
   if (!spec || !bootstrap || others.length > 0 || isPatched(podTemplate) || !isNewWithPod(template)) return undefined;
+  if (isLimited(bootstrap)) return undefined;
   const pulumi = spec.containers.find(({ name }) => name === pulumiContainer);
   if (!pulumi || pulumi.command?.[0] !== agentPathIn(bootstrap) || hasEarlyChecks(pulumi)) return undefined;
   const { initContainers: _, containers, ...rest } = spec;
@@ -85,6 +86,9 @@ function isPatched({ spec }: NormalWorkspace["podTemplate"]): boolean {
   const patches: unknown = isRecord(spec) ? spec["initContainers"] : undefined;
   return Array.isArray(patches) && patches.some((each) => isRecord(each) && each["name"] === bootstrapContainer);
 }
+
+/** By a WorkspaceClass, for the pod as a whole. A helper would take a part of it from `pulumi` as long as the pod exists. */
+const isLimited = ({ resources }: Container): boolean => Object.keys(resources?.limits ?? {}).length > 0;
 
 /** An agent of an earlier pod, or a dangling link to its program, would be found before `bootstrap` replaces it. */
 const isNewWithPod = ({ spec }: PodTemplateSpec): boolean =>

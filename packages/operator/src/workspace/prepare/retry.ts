@@ -1,6 +1,7 @@
 /** When a failed preparation is retried. Pure. */
 import type { PrepareFailure } from "@pko/rpc";
 
+import { jittered } from "../../shared/pauses.ts";
 import type { Retry, WorkspaceView } from "../view.ts";
 
 /** The longest time between two attempts. */
@@ -19,6 +20,10 @@ export function isTransient({ reason }: PrepareFailure): boolean {
 }
 
 type RetryView = Pick<WorkspaceView, "retry" | "now">;
+type FailedView = RetryView & { readonly workspace: { readonly metadata: { readonly uid?: string } } };
+
+/** Workspaces that failed together, for example because of an outage, are not retried together. */
+const spread = ({ workspace }: FailedView, ms: number): number => jittered(ms, workspace.metadata.uid ?? "");
 
 export const isRetryDue = ({ retry, now }: RetryView): boolean => retry !== undefined && retry.at <= now;
 
@@ -27,13 +32,13 @@ export const isRetryScheduled = ({ retry, now }: RetryView): boolean =>
   retry !== undefined && retry.at > now && Number.isFinite(retry.at);
 
 /** The retry of a preparation that failed: one that is already scheduled stays. */
-export function retryAfterFailure(view: RetryView, failure: PrepareFailure): Retry {
+export function retryAfterFailure(view: FailedView, failure: PrepareFailure): Retry {
   const { retry, now } = view;
   if (retry && isRetryScheduled(view)) return retry;
   const failures = retry?.failures ?? 0;
-  return { failures: failures + 1, at: now + retryAfterMs(failure, failures) };
+  return { failures: failures + 1, at: now + spread(view, retryAfterMs(failure, failures)) };
 }
 
 /** A Workspace that an earlier process scaled to zero is not retried immediately: there may be many. */
-export const retryWhileBackedOff = ({ retry, now }: RetryView): Retry =>
-  retry ?? { failures: 1, at: now + longestRetryMs };
+export const retryWhileBackedOff = (view: FailedView): Retry =>
+  view.retry ?? { failures: 1, at: view.now + spread(view, longestRetryMs) };

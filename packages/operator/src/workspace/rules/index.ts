@@ -66,7 +66,7 @@ const rules: readonly WorkspaceRule[] = [
   aboutToReplacePod, //      the pod must be replaced, and an Update waits: report it first
   slotMissing, //            there is no pod, and as many updates as allowed are running: wait, before anything is created
   namesUnchecked, //         the objects must be applied: check that no other owner has their names
-  cacheClaimMissing, //      the objects must be applied, and the class has caches: create their claim
+  cacheClaimMissing, //      the objects must be applied, or no node takes the pod, and the class has caches: create their claim
   certificateMissing, //     there is no pod yet, and its certificate is not valid: issue it
   objectsDiffer, //          the StatefulSet and the Service are not as they should be: apply them
   statefulSetChanged, //     another client changed the StatefulSet, or may have before this process wrote it: apply it again

@@ -3,7 +3,7 @@ import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
 import type { BuiltObjects } from "../pod/build-objects.ts";
 import { hasWork, msSinceTransition, readyCondition, type WorkspaceView } from "../view.ts";
-import { decide, intervals, type WorkspaceRule } from "./decision.ts";
+import { decide, intervals, missingPause, type WorkspaceRule } from "./decision.ts";
 
 /** Those that are not as they should be; undefined where the current ones are up to date. */
 function dueObjects({ inputs, statefulSet, pod }: WorkspaceView): BuiltObjects | undefined {
@@ -29,7 +29,7 @@ export const objectsDiffer: WorkspaceRule = (view) => {
   const objects = dueObjects(view);
   if (!objects) return undefined;
   if (view.statefulSet?.isDeleting) {
-    return decide({ kind: "waiting", message: messages.formerStatefulSet, isStuck: false }, intervals.missing);
+    return decide({ kind: "waiting", message: messages.formerStatefulSet, isStuck: false }, missingPause(view));
   }
   const outcome: Outcome =
     view.pod && !view.pod.isDeleting ? { kind: "rolling", message: messages.templateChanged } : podBeingCreated;

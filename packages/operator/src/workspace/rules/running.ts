@@ -1,7 +1,7 @@
 /** Rules for a Workspace in whose pod an Update runs: every other change waits. */
 import * as messages from "../messages.ts";
 import { isServing, msSinceTransition, runningUpdate } from "../view.ts";
-import { decide, explained, intervals, type WorkspaceRule } from "./decision.ts";
+import { decide, explained, intervals, missingPause, type WorkspaceRule } from "./decision.ts";
 import { prepare } from "./preparation.ts";
 import { requestIncomplete } from "./spec.ts";
 
@@ -10,7 +10,8 @@ export const updateRunning: WorkspaceRule = (view) => {
   const run = runningUpdate(view);
   if (!run || !pod || pod.isDeleting) return undefined;
   if (!pod.isUp) {
-    return msSinceTransition(view) < intervals.lostRun ? decide(explained(pod), intervals.missing) : undefined;
+    const remainingMs = intervals.lostRun - msSinceTransition(view);
+    return remainingMs > 0 ? decide(explained(pod), Math.min(missingPause(view), remainingMs)) : undefined;
   }
   if (run.isUnprepared) return undefined;
   if (isServing(view)) return decide({ kind: "unchanged" }, intervals.safety);

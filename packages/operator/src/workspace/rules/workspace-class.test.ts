@@ -1,13 +1,14 @@
 import { describe } from "bun:test";
 
 import { checkPlans } from "../testing/cases.ts";
-import { given, notReady, pod, ready, set, update, withoutAddress, type Trait } from "../testing/views.ts";
+import { given, notReady, pod, podDown, ready, set, update, withoutAddress, type Trait } from "../testing/views.ts";
 
 const conflict = given({ workspaceClass: { kind: "conflict", names: ["a", "b", "c"] } });
 const unknown = given({ workspaceClass: { kind: "unknown" } });
 const classed = (part: object): Trait =>
   given({ workspaceClass: { kind: "one", name: "teams", uid: "c1", spec: { namespaceSelector: {}, ...part } } });
 const cached = classed({ caches: { size: "1Gi" } });
+const unschedulable = podDown("no node", { isUnschedulable: true });
 
 describe("a workspace whose namespace two classes select", () => {
   checkPlans({
@@ -49,6 +50,16 @@ describe("the claim of a class with caches", () => {
       when: [notReady(), set(), pod(), cached],
       steps: ["prepare"],
       outcome: "preparing",
+    },
+    "is created again for a pod that no node can take": {
+      when: [notReady(), set(), unschedulable, cached],
+      steps: ["ensureCacheClaim"],
+      outcome: "unchanged",
+    },
+    "is checked again later if the pod stays unschedulable": {
+      when: [notReady(), set(), unschedulable, cached, given({ hasCacheClaim: true })],
+      outcome: "waiting",
+      requeueAfterMs: 15_000,
     },
     "is not created for a class without caches": { when: [classed({})], steps: ["applyObjects"], outcome: "waiting" },
   });
