@@ -118,11 +118,15 @@ export class Callers {
     return { server, access: async () => ({ token, tls: { ca: await ca() } }) };
   }
 
+  /** Whether the token of the address can still be redeemed. */
+  isUrlToken(token: string): boolean {
+    return this.#urlToken !== undefined && isSame(token, this.#urlToken);
+  }
+
   /** Takes the token of the address; undefined if it is another one, or has been used. */
   redeem(token: string): string | undefined {
     const signIn = this.#signIn;
-    if (signIn.mode !== "kubeconfig" || this.#urlToken === undefined || !isSame(token, this.#urlToken))
-      return undefined;
+    if (signIn.mode !== "kubeconfig" || !this.isUrlToken(token)) return undefined;
     this.#urlToken = undefined;
     return this.start(signIn.credentials);
   }

@@ -441,6 +441,30 @@ describe("data", () => {
     expect(await response.text()).not.toContain("script");
   });
 
+  test.each([
+    [500, 502],
+    [503, 502],
+    [429, 502],
+    [403, 200],
+    [404, 200],
+  ])("a sign-in while the API server responds with %d to the review is a %d", async (review, expected) => {
+    using failing = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(null, { status: review }) });
+    const console = await open({ signIn: { mode: "cluster", server: `http://127.0.0.1:${failing.port}` } });
+    const response = await signIn(console, "anything");
+    expect([response.status, response.headers.has("set-cookie")]).toEqual([expected, expected === 200]);
+  });
+
+  test("the address of kubectl pulumi ui stays valid while the API server fails", async () => {
+    let status = 503;
+    using failing = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(null, { status }) });
+    const failed = staticCredentials({ server: `http://127.0.0.1:${failing.port}`, token: canary, tls: {} });
+    const console = await openLocal({ signIn: { mode: "kubeconfig", credentials: failed } });
+    expect((await signIn(console, urlToken(console))).status).toBe(502);
+    status = 403;
+    expect((await signIn(console, urlToken(console))).status).toBe(200);
+    expect((await signIn(console, urlToken(console))).status).toBe(401);
+  });
+
   test("if the API server is unreachable, the message says so", async () => {
     const console = await open({ signIn: { mode: "cluster", server: "http://127.0.0.1:1" } });
     const response = await send(console, stacks, { headers: proxied });

@@ -109,20 +109,29 @@ async function startSession(context: Context, request: Request): Promise<Respons
   if (isRefusal(body)) return refuse(body.status, body.message);
   const token = tokenIn(body);
   if (token === undefined) return refuse(400, messages.tokenInvalid);
-  if (signIn.mode === "kubeconfig") {
-    const id = callers.redeem(token);
-    return id === undefined
-      ? refuse(401, messages.addressUsed)
-      : json(await describeSession(context, { credentials: signIn.credentials, request, mode: "kubeconfig" }), {
-          headers: { "set-cookie": cookieHeader(id, false) },
-        });
-  }
+  if (signIn.mode === "kubeconfig") return await redeemAddress(context, request, { token, signIn });
   const secure = isSecure(request.headers);
   if (!secure && !isLoopbackHost(request.headers.get("host") ?? "")) return refuse(403, messages.insecure);
   const credentials = callers.credentialsOf(token);
   const session = await describeSession(context, { credentials, request, mode: "token" });
   if (!session.signedIn) return refuse(401, messages.tokenRefused);
   return json(session, { headers: { "set-cookie": cookieHeader(callers.start(credentials), secure) } });
+}
+
+interface Address {
+  readonly token: string;
+  readonly signIn: Extract<SignIn, { mode: "kubeconfig" }>;
+}
+
+/** The address can be opened again if the API server does not respond. */
+async function redeemAddress(context: Context, request: Request, { token, signIn }: Address): Promise<Response> {
+  const { callers } = context;
+  if (!callers.isUrlToken(token)) return refuse(401, messages.addressUsed);
+  const { credentials } = signIn;
+  const session = await describeSession(context, { credentials, request, mode: "kubeconfig" });
+  const id = callers.redeem(token);
+  if (id === undefined) return refuse(401, messages.addressUsed);
+  return json(session, { headers: { "set-cookie": cookieHeader(id, false) } });
 }
 
 function tokenIn(body: string): string | undefined {
@@ -187,7 +196,7 @@ async function passOn(context: Context, request: Request, caller: Caller): Promi
     signal: request.signal,
   });
   if (response.status === 401) forget(context, caller);
-  else caller.usage.isAccepted = true;
+  else if (response.status < 500) caller.usage.isAccepted = true;
   return passedOn(response);
 }
 
