@@ -89,10 +89,14 @@ const cookieOf = (response: Response): string => (response.headers.get("set-cook
 const urlToken = ({ url }: Console): string => new URL(url).hash.replace("#token=", "");
 
 /** Sends bytes and returns what comes back until the connection is closed, or the response is complete. */
-async function raw({ port }: Console, text: string, until = "\r\n\r\n"): Promise<string> {
+async function raw(
+  { port }: Console,
+  text: string,
+  { until = "\r\n\r\n", from = "127.0.0.1" }: { until?: string; from?: string } = {},
+): Promise<string> {
   const ended = Promise.withResolvers<string>();
   let answer = "";
-  const socket = connect(port, "127.0.0.1", () => void socket.write(text));
+  const socket = connect({ port, host: "127.0.0.1", localAddress: from }, () => void socket.write(text));
   socket.on("data", (data) => {
     answer += data.toString();
     if (answer.includes(until)) socket.destroy();
@@ -357,7 +361,7 @@ describe("headers", () => {
       const console = await open();
       const head = `POST /session HTTP/1.1\r\nHost: 127.0.0.1:${console.port}\r\nAuthorization: Bearer ${canary}\r\n`;
       const smuggled = `GET ${stacks} HTTP/1.1\r\nHost: 127.0.0.1:${console.port}\r\nAuthorization: Bearer ${canary}\r\n\r\n`;
-      const answer = await raw(console, `${head}${text}${smuggled}`, "never");
+      const answer = await raw(console, `${head}${text}${smuggled}`, { until: "never" });
       expect(answer).toStartWith("HTTP/1.1 400");
       expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1);
       expect(received).toEqual([]);
@@ -532,7 +536,7 @@ describe("limits", () => {
     expect((await send(console, stacks, { headers: proxied })).status).toBe(200);
   });
 
-  test("tokens that the API server has never accepted share a limit, so that guesses do not flood it", async () => {
+  test("tokens of one address that the API server has never accepted share a limit", async () => {
     const console = await open({ clock: manualClock() });
     const status = async (token: string): Promise<number> =>
       (await send(console, "/session", { headers: { authorization: `Bearer ${token}` } })).status;
@@ -543,6 +547,21 @@ describe("limits", () => {
     expect(received).toHaveLength(100);
     expect(await status(canary)).toBe(200);
     expect(await status("other")).toBe(429);
+    expect(await raw(console, get("/session", "other"), { from: "127.0.0.2" })).toStartWith("HTTP/1.1 200");
+  });
+
+  test("guesses do not remove the limits of accepted tokens", async () => {
+    const clock = manualClock();
+    const console = await open({ clock });
+    const status = async (token: string): Promise<number> =>
+      (await send(console, "/session", { headers: { authorization: `Bearer ${token}` } })).status;
+    expect(await status(canary)).toBe(200);
+    for (let at = 0; at < 1100; at++) {
+      await clock.advance(50);
+      expect(await status(`guess-${at}`)).toBe(200);
+    }
+    for (let at = 0; at < 120; at++) await status(`late-guess-${at}`);
+    expect(await status(canary)).toBe(200);
   });
 
   test("too many attempts to sign in must wait", async () => {
@@ -550,6 +569,9 @@ describe("limits", () => {
     const statuses: number[] = [];
     for (let at = 0; at < 25; at++) statuses.push((await signIn(console, "wrong")).status);
     expect([statuses.filter((each) => each === 401).length, statuses.at(-1)]).toEqual([20, 429]);
+    const body = JSON.stringify({ token: canary });
+    const request = `${head(console)}Content-Length: ${body.length}\r\n\r\n${body}`;
+    expect(await raw(console, request, { from: "127.0.0.2" })).toStartWith("HTTP/1.1 200");
   });
 
   test("a session has a limited number of streams, and a closed one makes room", async () => {
@@ -567,6 +589,9 @@ describe("limits", () => {
     expect(status).toBe(200);
   });
 });
+
+const get = (path: string, token: string): string =>
+  `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`;
 
 /** Of a request that changes something, without its end. */
 const head = ({ port }: Console): string =>

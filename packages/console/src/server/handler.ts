@@ -1,7 +1,8 @@
 /** From a request to its response: the checks that every request must pass, then its route. */
-import { tokenBucket, type Clock, type Logger } from "@pko/kube";
+import type { Clock, Logger } from "@pko/kube";
 
 import { apiPrefix, limits, type Session } from "../shared/contract.ts";
+import { AddressLimit } from "./address-limit.ts";
 import { allowedRequest, type ApiRequest } from "./allow-list.ts";
 import type { AssetServer } from "./assets.ts";
 import { allowedBody } from "./bodies.ts";
@@ -23,17 +24,17 @@ export interface HandlerOptions {
   readonly log: Logger;
 }
 
-export type Handler = (request: Request) => Promise<Response>;
+/** `address` is that of the client, or of the proxy in front of it. */
+export type Handler = (request: Request, address: string) => Promise<Response>;
 
-/** Token guesses of all clients together: behind a proxy, they have the same address. */
+/** Sign-ins of one address: they could be guesses. */
 const signInLimit = { burst: 20, refillMs: 500 };
 
 export function consoleHandler(options: HandlerOptions): Handler {
-  const signIns = tokenBucket({ ...signInLimit, clock: options.clock });
-  const context = { ...options, signIns };
-  return async (request) => {
+  const signIns = new AddressLimit({ ...signInLimit, clock: options.clock });
+  return async (request, address) => {
     try {
-      return await route(context, request);
+      return await route({ ...options, signIns, address }, request);
     } catch (error) {
       if (error instanceof UnreachableError) return refuse(502, unreachable(error.code));
       options.log.error("a request failed", { error, method: request.method });
@@ -42,7 +43,10 @@ export function consoleHandler(options: HandlerOptions): Handler {
   };
 }
 
-type Context = HandlerOptions & { readonly signIns: ReturnType<typeof tokenBucket> };
+interface Context extends HandlerOptions {
+  readonly signIns: AddressLimit;
+  readonly address: string;
+}
 
 async function route(context: Context, request: Request): Promise<Response> {
   const { pathname } = new URL(request.url, "http://localhost");
@@ -77,7 +81,8 @@ async function routeData(context: Context, request: Request, pathname: string): 
     const signedOut: Session = { signedIn: false, mode: context.callers.defaultMode };
     return pathname === "/session" ? json(signedOut) : refuse(401, messages.notSignedIn);
   }
-  if (!context.callers.mayRequest(caller)) return refuse(429, messages.tooManyRequests, { "retry-after": "5" });
+  if (!context.callers.mayRequest(caller, context.address))
+    return refuse(429, messages.tooManyRequests, { "retry-after": "5" });
   if (pathname === "/session") return await showSession(context, request, caller);
   if (pathname === "/stream") return method === "GET" ? stream(context, request, caller) : notAllowed(405);
   return await passOn(context, request, caller);
@@ -103,8 +108,8 @@ async function changeSession(context: Context, request: Request, caller: Caller 
 }
 
 async function startSession(context: Context, request: Request): Promise<Response> {
-  const { callers, signIn, signIns, clock } = context;
-  if (!signIns.take()) return refuse(429, messages.tooManyRequests, { "retry-after": "5" });
+  const { callers, signIn, signIns, clock, address } = context;
+  if (!signIns.take(address)) return refuse(429, messages.tooManyRequests, { "retry-after": "5" });
   const body = await readBody(request, ["application/json"], clock);
   if (isRefusal(body)) return refuse(body.status, body.message);
   const token = tokenIn(body);
