@@ -17,6 +17,7 @@ interface Received {
 
 const received: Received[] = [];
 const canary = "canary-of-the-user";
+const plainSecret = "secret-in-plain-text";
 const hostile = "<script>alert(1)</script>";
 
 /** Knows two tokens. */
@@ -31,7 +32,7 @@ async function answer(request: Request): Promise<Response> {
   }
   if (pathname.endsWith("/log")) return new Response(hostile, { headers: { "content-type": "text/html" } });
   return Response.json(
-    { items: [{ metadata: { name: hostile } }] },
+    { items: [{ metadata: { name: hostile }, spec: { secrets: { password: plainSecret } } }] },
     { headers: { "set-cookie": "a=b", "access-control-allow-origin": "*", "x-internal": canary } },
   );
 }
@@ -431,13 +432,19 @@ describe("data", () => {
   test("with HTML in it is JSON", async () => {
     const response = await send(await open(), stacks, { headers: { ...proxied, accept: "text/html" } });
     expect(response.headers.get("content-type")).toBe("application/json");
-    expect(await response.json()).toEqual({ items: [{ metadata: { name: hostile } }] });
+    expect(await response.json()).toMatchObject({ items: [{ metadata: { name: hostile } }] });
   });
 
   test("a log with HTML in it is text, whatever the API server says", async () => {
     const response = await send(await open(), "/k8s/api/v1/namespaces/a/pods/p/log", { headers: proxied });
     expect(response.headers.get("content-type")).toBe("text/plain; charset=utf-8");
     expect(await response.text()).toBe(hostile);
+  });
+
+  test("with a secret in plain text is masked", async () => {
+    const text = await (await send(await open(), stacks, { headers: proxied })).text();
+    expect(text).toContain('{"password":"[secret]"}');
+    expect(text).not.toContain(plainSecret);
   });
 
   test("the path of a request is not repeated in a response", async () => {

@@ -8,6 +8,7 @@ import type { AssetServer } from "./assets.ts";
 import { allowedBody } from "./bodies.ts";
 import { isRefusal, readBody } from "./body.ts";
 import { cookieHeader, isToken, type Caller, type Callers, type SignIn } from "./callers.ts";
+import { maskResponse } from "./mask.ts";
 import { messages, unreachable } from "./messages.ts";
 import { hostProblem, isLoopbackHost, isSecure, originProblem, type Origins } from "./origin.ts";
 import { acceptsGzip, json, refuse, respond } from "./responses.ts";
@@ -202,7 +203,17 @@ async function passOn(context: Context, request: Request, caller: Caller): Promi
   });
   if (response.status === 401) forget(context, caller);
   else if (response.status < 500) caller.usage.isAccepted = true;
-  return passedOn(response);
+  return passedOn(response, api.accepts === "object" && response.ok ? await maskedBody(response) : response.body);
+}
+
+/** A page of a list has a limited number of objects. */
+async function maskedBody(response: Response): Promise<string> {
+  const text = await response.text();
+  try {
+    return JSON.stringify(maskResponse(JSON.parse(text)));
+  } catch (error) {
+    throw new UnreachableError(Object.assign(new Error("not JSON", { cause: error }), { code: "NOT_JSON" }));
+  }
 }
 
 interface ApiBody {
@@ -219,7 +230,7 @@ async function apiBody({ clock }: Context, request: Request, api: ApiRequest): P
 }
 
 /** Status and body of the API server; of its headers only these. Nothing that it sends can become a page. */
-function passedOn({ status, headers, body }: Response): Response {
+function passedOn({ status, headers }: Response, body: string | Response["body"]): Response {
   const isJson = headers.get("content-type")?.startsWith("application/json") === true;
   const retryAfter = headers.get("retry-after");
   return respond(body, {
