@@ -121,10 +121,11 @@ describe("next steps", () => {
   const steps = (isOwnCluster: boolean): string =>
     nextSteps({ name: "shop", namespace: "default", kubeconfig: "/k", isOwnCluster }).join("\n");
 
-  test("include the console, with the kubeconfig of the demo", () => {
+  test("include the console, with its address and the kubeconfig of the demo", () => {
     const [, script = ""] = consoleCommand("/k").split(" ");
     expect(existsSync(join(repositoryRoot, script))).toBe(true);
-    expect(steps(true)).toContain(`${script} ui --kubeconfig=/k`);
+    expect(steps(true)).toContain(`${script} ui --port=8001 --kubeconfig=/k`);
+    expect(steps(true)).toContain("http://127.0.0.1:8001");
   });
 
   test("stop only a cluster that the demo has started", () => {

@@ -5,6 +5,7 @@ import { resource } from "@pko/kube";
 import { emptyContent, encodeContent } from "@pko/records";
 import { freePort, waitFor } from "@pko/testkit";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Locator } from "playwright-core";
 
 import { tcpFront } from "../../../packages/testkit/src/tcp-front.ts";
 import { stacks } from "../api/install.ts";
@@ -129,24 +130,52 @@ test("two runs are chosen and compared, and the log is searched", async () => {
   expect(await admin.page.locator("mark").allInnerTexts()).toEqual(["Vpc"]);
 });
 
-test("from the fleet to a decision by keyboard alone", async () => {
+/** Searches in the fleet, and opens the only result. */
+async function openByKeyboard(name: string): Promise<void> {
   const { page } = admin;
   await admin.open("/", "Stacks");
   await page.locator(".fleet-row").first().waitFor();
   await page.keyboard.press("/");
-  await page.keyboard.type("network");
+  await page.keyboard.type(name);
   await admin.untilText("1 of 6 Stacks");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { level: 1, name: "network" }).waitFor();
-  const reconcile = page.getByRole("button", { name: "Reconcile" });
-  await reconcile.waitFor();
-  for (let presses = 0; presses < 12; presses++) {
-    if (await reconcile.evaluate((button) => button === document.activeElement)) break;
-    await page.keyboard.press("Tab");
+  await page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
+}
+
+async function tabTo(target: Locator): Promise<void> {
+  await target.waitFor();
+  for (let presses = 0; presses < 20; presses++) {
+    if (await target.evaluate((element) => element === document.activeElement)) return;
+    await admin.page.keyboard.press("Tab");
   }
+  throw new Error(`the Tab key does not reach ${String(target)}`);
+}
+
+test("from the fleet to a decision by keyboard alone", async () => {
+  const { page } = admin;
+  await openByKeyboard("database");
+  await tabTo(page.getByRole("link", { name: "Review the plan" }));
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "Plan of database" }).waitFor();
+  await tabTo(page.getByLabel("Reason"));
+  await page.keyboard.type("by keyboard");
+  await tabTo(page.getByRole("button", { name: "Approve", exact: true }));
+  await page.keyboard.press("Enter");
+  await tabTo(page.getByRole("dialog").getByRole("button", { name: "Approve", exact: true }));
+  await page.keyboard.press("Enter");
+  await admin.untilText("The plan is approved.");
+  const { items } = await stage.client.list(approvals, { namespace: shop });
+  const decisions = items.map(({ spec }) => [spec.updateName, spec.decision, spec.reason]);
+  expect(decisions).toContainEqual(["database-plan", "Approve", "by keyboard"]);
+});
+
+test("a dialog can be cancelled by keyboard, and returns the focus", async () => {
+  const { page } = admin;
+  await openByKeyboard("network");
+  await tabTo(page.getByRole("button", { name: "Reconcile" }));
   await page.keyboard.press("Enter");
   await page.getByRole("dialog").waitFor();
   await page.keyboard.press("Escape");
@@ -338,29 +367,69 @@ describe("with permissions of their own", () => {
     await front.close();
   });
 
-  test("neither the token nor a Secret reaches the page or the storage of the browser", async () => {
-    const { page } = admin;
-    const responses: string[] = [];
-    page.on("response", (response) => {
-      if (!response.url().includes("/stream"))
-        void response.text().then(
-          (text) => responses.push(text),
-          () => undefined,
-        );
-    });
+  test("neither a Secret nor a secret in a spec reaches the page or the storage of the browser", async () => {
     const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "database", namespace: shop } };
     const secrets = resource({ apiVersion: "v1", kind: "Secret", plural: "secrets", namespaced: true });
     await stage.client.create(secrets, { ...secret, stringData: { password: canary } } as typeof secret);
-    for (const tab of ["", "/inputs", "/yaml", "/outputs"]) {
-      await admin.open(`/stacks/${shop}/database${tab}`, "database");
-      expect(await page.content()).not.toContain(canary);
+    await stage.stack(`${shop}/plain`, ready("It has secrets in plain text."), {
+      secrets: { old: canary },
+      secretsRef: { literal: { type: "Literal", literal: { value: canary } } },
+    });
+    const visitor = await stage.admin();
+    const { page } = visitor;
+    await page.addInitScript(recordFetches);
+    const files: Promise<string>[] = [];
+    page.on("response", (response) => {
+      if (!response.url().includes("/stream")) files.push(response.text().catch(() => ""));
+    });
+    for (const [path, heading, text] of secretPages) {
+      await visitor.open(path, heading);
+      await visitor.untilText(text);
+      const fetched = await page.evaluate(() => (globalThis as typeof globalThis & Recording).fetched);
+      expect(fetched).toContain(`"name":"plain"`);
+      expect(fetched + (await page.content())).not.toContain(canary);
     }
     const stored = await page.evaluate(() => [localStorage.length, sessionStorage.length, document.cookie]);
     expect(stored).toEqual([0, 0, ""]);
     expect(page.url()).not.toContain("token");
-    expect(responses.join("\n")).not.toContain(canary);
+    const texts = await Promise.all(files);
+    expect(texts.filter((each) => each !== "").length).toBeGreaterThan(secretPages.length);
+    expect(texts.join("\n")).not.toContain(canary);
+    await visitor.context.close();
+    await stage.client.delete(stacks, { namespace: shop, name: "plain" });
   });
 });
+
+const secretPages = [
+  ["/", "Stacks", "It has secrets in plain text."],
+  [`/stacks/${shop}/plain`, "plain", "It has secrets in plain text."],
+  [`/stacks/${shop}/plain/inputs`, "plain", "spec.secrets (deprecated: in plain text)"],
+  [`/stacks/${shop}/plain/yaml`, "plain", "[secret]"],
+  [`/stacks/${shop}/plain/outputs`, "plain", "The Stack has no outputs."],
+] as const;
+
+interface Recording {
+  fetched: string;
+}
+
+/** Runs in the page: keeps what it receives, streams included. */
+function recordFetches(): void {
+  const recording = Object.assign(globalThis, { fetched: "" });
+  const { fetch } = globalThis;
+  const record = async (...request: Parameters<typeof fetch>): Promise<Response> => {
+    const response = await fetch(...request);
+    const { status, headers } = response;
+    const [shown, recorded] = response.body?.tee() ?? [];
+    const sink = new WritableStream<string>({ write: (text) => void (recording.fetched += text) });
+    const decoder = new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>;
+    recorded
+      ?.pipeThrough(decoder)
+      .pipeTo(sink)
+      .catch(() => undefined);
+    return new Response(shown, { status, headers });
+  };
+  globalThis.fetch = Object.assign(record, fetch);
+}
 
 test.each([
   ["wide", 1280],

@@ -161,6 +161,23 @@ describe("a Stack that waits for others", () => {
   });
 });
 
+test("the page stays live while many Stacks are opened one after the other", async () => {
+  const many = "many";
+  await stage.namespace(many);
+  const names = Array.from({ length: 15 }, (_, at) => `shown-${String(at).padStart(2, "0")}`);
+  for (const name of names) await stage.stack(`${many}/${name}`, ready(`The first message of ${name}.`));
+  await admin.open(`/?namespace=${many}`, "Stacks");
+  for (const name of names) {
+    await admin.follow(new RegExp(name));
+    await admin.page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
+    await admin.untilText(`The first message of ${name}.`);
+    await admin.page.goBack();
+  }
+  await admin.follow(/shown-14/);
+  await stage.status(`${many}/shown-14`, stalled("UpdateFailed", "The second message of shown-14."));
+  await admin.untilText("The second message of shown-14.");
+});
+
 test("a page continues after a restart of the API server, with what changed since", async () => {
   const visitor = await stage.admin();
   await stage.stack(`${namespace}/restarted`, ready("Before the restart."));

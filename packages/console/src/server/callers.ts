@@ -11,6 +11,7 @@ import {
 } from "@pko/kube";
 
 import { limits, type SignInMode } from "../shared/contract.ts";
+import { AddressLimit } from "./address-limit.ts";
 import { isSecure } from "./origin.ts";
 
 /** How users sign in. */
@@ -25,6 +26,8 @@ export interface Caller {
   readonly credentials: Credentials;
   /** The cookie's value; absent if a proxy sends the token with each request. */
   readonly session?: string;
+  /** The hash of a proxy's token. */
+  readonly tokenHash?: string;
   readonly usage: Usage;
 }
 
@@ -44,7 +47,7 @@ interface Session {
 
 const sessionLifetimeMs = 12 * 3600_000;
 const maxSessions = 1000;
-/** Requests of all clients together with tokens that the API server has not accepted yet: they could be guesses. */
+/** Requests of one address with tokens that the API server has not accepted yet: they could be guesses. */
 const guessLimit = { burst: 100, refillMs: 50 };
 const cookieName = "pulumi-console";
 const secureCookieName = `__Host-${cookieName}`;
@@ -58,13 +61,13 @@ export class Callers {
   readonly #usages = new Map<string, Usage>();
   readonly #signIn: SignIn;
   readonly #clock: Clock;
-  readonly #guesses: TokenBucket;
+  readonly #guesses: AddressLimit;
   #urlToken: string | undefined;
 
   constructor(signIn: SignIn, clock: Clock) {
     this.#signIn = signIn;
     this.#clock = clock;
-    this.#guesses = tokenBucket({ ...guessLimit, clock });
+    this.#guesses = new AddressLimit({ ...guessLimit, clock });
     if (signIn.mode === "kubeconfig") this.#urlToken = randomId();
   }
 
@@ -92,20 +95,29 @@ export class Callers {
     return { mode: this.defaultMode, credentials: session.credentials, session: id, usage: session.usage };
   }
 
-  /** Whether the caller may send one more request now. */
-  mayRequest({ usage }: Caller): boolean {
-    return usage.requests.take() && (usage.isAccepted || this.#guesses.take());
+  /** Whether the caller may send one more request now, from this address. */
+  mayRequest({ usage, tokenHash }: Caller, address: string): boolean {
+    if (!usage.requests.take() || !(usage.isAccepted || this.#guesses.take(address))) return false;
+    if (tokenHash !== undefined) this.#keep(tokenHash, usage);
+    return true;
   }
 
   #proxied(token: string): Caller {
-    const key = createHash("sha256").update(token).digest("hex");
-    const usage = this.#usages.get(key) ?? newUsage(this.#clock, false);
-    this.#usages.delete(key);
-    this.#usages.set(key, usage);
-    // The oldest without open pages; with them, it would get new limits.
-    const [oldest] = [...this.#usages].find(([, { streams }]) => streams.size === 0) ?? [];
-    if (this.#usages.size > maxSessions && oldest !== undefined && oldest !== key) this.#usages.delete(oldest);
-    return { mode: "proxy", credentials: this.credentialsOf(token), usage };
+    const tokenHash = createHash("sha256").update(token).digest("hex");
+    const usage = this.#usages.get(tokenHash) ?? newUsage(this.#clock, false);
+    return { mode: "proxy", credentials: this.credentialsOf(token), tokenHash, usage };
+  }
+
+  /** Tokens that could be guesses make room first. */
+  #keep(tokenHash: string, usage: Usage): void {
+    this.#usages.delete(tokenHash);
+    if (this.#usages.size >= maxSessions) {
+      // The oldest without open pages; with them, it would get new limits.
+      const unused = [...this.#usages].filter(([, { streams }]) => streams.size === 0);
+      const [key] = unused.find(([, { isAccepted }]) => !isAccepted) ?? unused[0] ?? [];
+      if (key !== undefined) this.#usages.delete(key);
+    }
+    this.#usages.set(tokenHash, usage);
   }
 
   /** Of a user's token. Only the user's: no certificate and no other token. */
@@ -118,11 +130,15 @@ export class Callers {
     return { server, access: async () => ({ token, tls: { ca: await ca() } }) };
   }
 
+  /** Whether the token of the address can still be redeemed. */
+  isUrlToken(token: string): boolean {
+    return this.#urlToken !== undefined && isSame(token, this.#urlToken);
+  }
+
   /** Takes the token of the address; undefined if it is another one, or has been used. */
   redeem(token: string): string | undefined {
     const signIn = this.#signIn;
-    if (signIn.mode !== "kubeconfig" || this.#urlToken === undefined || !isSame(token, this.#urlToken))
-      return undefined;
+    if (signIn.mode !== "kubeconfig" || !this.isUrlToken(token)) return undefined;
     this.#urlToken = undefined;
     return this.start(signIn.credentials);
   }

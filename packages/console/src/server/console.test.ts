@@ -17,6 +17,7 @@ interface Received {
 
 const received: Received[] = [];
 const canary = "canary-of-the-user";
+const plainSecret = "secret-in-plain-text";
 const hostile = "<script>alert(1)</script>";
 
 /** Knows two tokens. */
@@ -31,7 +32,7 @@ async function answer(request: Request): Promise<Response> {
   }
   if (pathname.endsWith("/log")) return new Response(hostile, { headers: { "content-type": "text/html" } });
   return Response.json(
-    { items: [{ metadata: { name: hostile } }] },
+    { items: [{ metadata: { name: hostile }, spec: { secrets: { password: plainSecret } } }] },
     { headers: { "set-cookie": "a=b", "access-control-allow-origin": "*", "x-internal": canary } },
   );
 }
@@ -89,10 +90,14 @@ const cookieOf = (response: Response): string => (response.headers.get("set-cook
 const urlToken = ({ url }: Console): string => new URL(url).hash.replace("#token=", "");
 
 /** Sends bytes and returns what comes back until the connection is closed, or the response is complete. */
-async function raw({ port }: Console, text: string, until = "\r\n\r\n"): Promise<string> {
+async function raw(
+  { port }: Console,
+  text: string,
+  { until = "\r\n\r\n", from = "127.0.0.1" }: { until?: string; from?: string } = {},
+): Promise<string> {
   const ended = Promise.withResolvers<string>();
   let answer = "";
-  const socket = connect(port, "127.0.0.1", () => void socket.write(text));
+  const socket = connect({ port, host: "127.0.0.1", localAddress: from }, () => void socket.write(text));
   socket.on("data", (data) => {
     answer += data.toString();
     if (answer.includes(until)) socket.destroy();
@@ -357,7 +362,7 @@ describe("headers", () => {
       const console = await open();
       const head = `POST /session HTTP/1.1\r\nHost: 127.0.0.1:${console.port}\r\nAuthorization: Bearer ${canary}\r\n`;
       const smuggled = `GET ${stacks} HTTP/1.1\r\nHost: 127.0.0.1:${console.port}\r\nAuthorization: Bearer ${canary}\r\n\r\n`;
-      const answer = await raw(console, `${head}${text}${smuggled}`, "never");
+      const answer = await raw(console, `${head}${text}${smuggled}`, { until: "never" });
       expect(answer).toStartWith("HTTP/1.1 400");
       expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1);
       expect(received).toEqual([]);
@@ -427,7 +432,7 @@ describe("data", () => {
   test("with HTML in it is JSON", async () => {
     const response = await send(await open(), stacks, { headers: { ...proxied, accept: "text/html" } });
     expect(response.headers.get("content-type")).toBe("application/json");
-    expect(await response.json()).toEqual({ items: [{ metadata: { name: hostile } }] });
+    expect(await response.json()).toMatchObject({ items: [{ metadata: { name: hostile } }] });
   });
 
   test("a log with HTML in it is text, whatever the API server says", async () => {
@@ -436,9 +441,39 @@ describe("data", () => {
     expect(await response.text()).toBe(hostile);
   });
 
+  test("with a secret in plain text is masked", async () => {
+    const text = await (await send(await open(), stacks, { headers: proxied })).text();
+    expect(text).toContain('{"password":"[secret]"}');
+    expect(text).not.toContain(plainSecret);
+  });
+
   test("the path of a request is not repeated in a response", async () => {
     const response = await send(await open(), `/k8s/${encodeURIComponent(hostile)}`, { headers: proxied });
     expect(await response.text()).not.toContain("script");
+  });
+
+  test.each([
+    [500, 502],
+    [503, 502],
+    [429, 502],
+    [403, 200],
+    [404, 200],
+  ])("a sign-in while the API server responds with %d to the review is a %d", async (review, expected) => {
+    using failing = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(null, { status: review }) });
+    const console = await open({ signIn: { mode: "cluster", server: `http://127.0.0.1:${failing.port}` } });
+    const response = await signIn(console, "anything");
+    expect([response.status, response.headers.has("set-cookie")]).toEqual([expected, expected === 200]);
+  });
+
+  test("the address of kubectl pulumi ui stays valid while the API server fails", async () => {
+    let status = 503;
+    using failing = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(null, { status }) });
+    const failed = staticCredentials({ server: `http://127.0.0.1:${failing.port}`, token: canary, tls: {} });
+    const console = await openLocal({ signIn: { mode: "kubeconfig", credentials: failed } });
+    expect((await signIn(console, urlToken(console))).status).toBe(502);
+    status = 403;
+    expect((await signIn(console, urlToken(console))).status).toBe(200);
+    expect((await signIn(console, urlToken(console))).status).toBe(401);
   });
 
   test("if the API server is unreachable, the message says so", async () => {
@@ -508,7 +543,7 @@ describe("limits", () => {
     expect((await send(console, stacks, { headers: proxied })).status).toBe(200);
   });
 
-  test("tokens that the API server has never accepted share a limit, so that guesses do not flood it", async () => {
+  test("tokens of one address that the API server has never accepted share a limit", async () => {
     const console = await open({ clock: manualClock() });
     const status = async (token: string): Promise<number> =>
       (await send(console, "/session", { headers: { authorization: `Bearer ${token}` } })).status;
@@ -519,6 +554,21 @@ describe("limits", () => {
     expect(received).toHaveLength(100);
     expect(await status(canary)).toBe(200);
     expect(await status("other")).toBe(429);
+    expect(await raw(console, get("/session", "other"), { from: "127.0.0.2" })).toStartWith("HTTP/1.1 200");
+  });
+
+  test("guesses do not remove the limits of accepted tokens", async () => {
+    const clock = manualClock();
+    const console = await open({ clock });
+    const status = async (token: string): Promise<number> =>
+      (await send(console, "/session", { headers: { authorization: `Bearer ${token}` } })).status;
+    expect(await status(canary)).toBe(200);
+    for (let at = 0; at < 1100; at++) {
+      await clock.advance(50);
+      expect(await status(`guess-${at}`)).toBe(200);
+    }
+    for (let at = 0; at < 120; at++) await status(`late-guess-${at}`);
+    expect(await status(canary)).toBe(200);
   });
 
   test("too many attempts to sign in must wait", async () => {
@@ -526,6 +576,9 @@ describe("limits", () => {
     const statuses: number[] = [];
     for (let at = 0; at < 25; at++) statuses.push((await signIn(console, "wrong")).status);
     expect([statuses.filter((each) => each === 401).length, statuses.at(-1)]).toEqual([20, 429]);
+    const body = JSON.stringify({ token: canary });
+    const request = `${head(console)}Content-Length: ${body.length}\r\n\r\n${body}`;
+    expect(await raw(console, request, { from: "127.0.0.2" })).toStartWith("HTTP/1.1 200");
   });
 
   test("a session has a limited number of streams, and a closed one makes room", async () => {
@@ -543,6 +596,9 @@ describe("limits", () => {
     expect(status).toBe(200);
   });
 });
+
+const get = (path: string, token: string): string =>
+  `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`;
 
 /** Of a request that changes something, without its end. */
 const head = ({ port }: Console): string =>

@@ -54,7 +54,7 @@ export async function startConsole(options: ConsoleOptions): Promise<Console> {
     maxRequestBodySize: limits.bodyBytes,
     // Longer than between two heartbeats of a stream: a browser that does not read is disconnected.
     idleTimeout: 4 * limits.heartbeatSeconds,
-    fetch: handle,
+    fetch: async (request, server) => await handle(request, server.requestIP(request)?.address ?? ""),
     error(error) {
       log.error("a request failed", { error });
       return new Response(null, { status: 500 });

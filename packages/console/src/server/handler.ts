@@ -1,12 +1,14 @@
 /** From a request to its response: the checks that every request must pass, then its route. */
-import { tokenBucket, type Clock, type Logger } from "@pko/kube";
+import type { Clock, Logger } from "@pko/kube";
 
 import { apiPrefix, limits, type Session } from "../shared/contract.ts";
+import { AddressLimit } from "./address-limit.ts";
 import { allowedRequest, type ApiRequest } from "./allow-list.ts";
 import type { AssetServer } from "./assets.ts";
 import { allowedBody } from "./bodies.ts";
 import { isRefusal, readBody } from "./body.ts";
 import { cookieHeader, isToken, type Caller, type Callers, type SignIn } from "./callers.ts";
+import { maskResponse } from "./mask.ts";
 import { messages, unreachable } from "./messages.ts";
 import { hostProblem, isLoopbackHost, isSecure, originProblem, type Origins } from "./origin.ts";
 import { acceptsGzip, json, refuse, respond } from "./responses.ts";
@@ -23,17 +25,17 @@ export interface HandlerOptions {
   readonly log: Logger;
 }
 
-export type Handler = (request: Request) => Promise<Response>;
+/** `address` is that of the client, or of the proxy in front of it. */
+export type Handler = (request: Request, address: string) => Promise<Response>;
 
-/** Token guesses of all clients together: behind a proxy, they have the same address. */
+/** Sign-ins of one address: they could be guesses. */
 const signInLimit = { burst: 20, refillMs: 500 };
 
 export function consoleHandler(options: HandlerOptions): Handler {
-  const signIns = tokenBucket({ ...signInLimit, clock: options.clock });
-  const context = { ...options, signIns };
-  return async (request) => {
+  const signIns = new AddressLimit({ ...signInLimit, clock: options.clock });
+  return async (request, address) => {
     try {
-      return await route(context, request);
+      return await route({ ...options, signIns, address }, request);
     } catch (error) {
       if (error instanceof UnreachableError) return refuse(502, unreachable(error.code));
       options.log.error("a request failed", { error, method: request.method });
@@ -42,7 +44,10 @@ export function consoleHandler(options: HandlerOptions): Handler {
   };
 }
 
-type Context = HandlerOptions & { readonly signIns: ReturnType<typeof tokenBucket> };
+interface Context extends HandlerOptions {
+  readonly signIns: AddressLimit;
+  readonly address: string;
+}
 
 async function route(context: Context, request: Request): Promise<Response> {
   const { pathname } = new URL(request.url, "http://localhost");
@@ -77,7 +82,8 @@ async function routeData(context: Context, request: Request, pathname: string): 
     const signedOut: Session = { signedIn: false, mode: context.callers.defaultMode };
     return pathname === "/session" ? json(signedOut) : refuse(401, messages.notSignedIn);
   }
-  if (!context.callers.mayRequest(caller)) return refuse(429, messages.tooManyRequests, { "retry-after": "5" });
+  if (!context.callers.mayRequest(caller, context.address))
+    return refuse(429, messages.tooManyRequests, { "retry-after": "5" });
   if (pathname === "/session") return await showSession(context, request, caller);
   if (pathname === "/stream") return method === "GET" ? stream(context, request, caller) : notAllowed(405);
   return await passOn(context, request, caller);
@@ -103,26 +109,35 @@ async function changeSession(context: Context, request: Request, caller: Caller 
 }
 
 async function startSession(context: Context, request: Request): Promise<Response> {
-  const { callers, signIn, signIns, clock } = context;
-  if (!signIns.take()) return refuse(429, messages.tooManyRequests, { "retry-after": "5" });
+  const { callers, signIn, signIns, clock, address } = context;
+  if (!signIns.take(address)) return refuse(429, messages.tooManyRequests, { "retry-after": "5" });
   const body = await readBody(request, ["application/json"], clock);
   if (isRefusal(body)) return refuse(body.status, body.message);
   const token = tokenIn(body);
   if (token === undefined) return refuse(400, messages.tokenInvalid);
-  if (signIn.mode === "kubeconfig") {
-    const id = callers.redeem(token);
-    return id === undefined
-      ? refuse(401, messages.addressUsed)
-      : json(await describeSession(context, { credentials: signIn.credentials, request, mode: "kubeconfig" }), {
-          headers: { "set-cookie": cookieHeader(id, false) },
-        });
-  }
+  if (signIn.mode === "kubeconfig") return await redeemAddress(context, request, { token, signIn });
   const secure = isSecure(request.headers);
   if (!secure && !isLoopbackHost(request.headers.get("host") ?? "")) return refuse(403, messages.insecure);
   const credentials = callers.credentialsOf(token);
   const session = await describeSession(context, { credentials, request, mode: "token" });
   if (!session.signedIn) return refuse(401, messages.tokenRefused);
   return json(session, { headers: { "set-cookie": cookieHeader(callers.start(credentials), secure) } });
+}
+
+interface Address {
+  readonly token: string;
+  readonly signIn: Extract<SignIn, { mode: "kubeconfig" }>;
+}
+
+/** The address can be opened again if the API server does not respond. */
+async function redeemAddress(context: Context, request: Request, { token, signIn }: Address): Promise<Response> {
+  const { callers } = context;
+  if (!callers.isUrlToken(token)) return refuse(401, messages.addressUsed);
+  const { credentials } = signIn;
+  const session = await describeSession(context, { credentials, request, mode: "kubeconfig" });
+  const id = callers.redeem(token);
+  if (id === undefined) return refuse(401, messages.addressUsed);
+  return json(session, { headers: { "set-cookie": cookieHeader(id, false) } });
 }
 
 function tokenIn(body: string): string | undefined {
@@ -187,8 +202,18 @@ async function passOn(context: Context, request: Request, caller: Caller): Promi
     signal: request.signal,
   });
   if (response.status === 401) forget(context, caller);
-  else caller.usage.isAccepted = true;
-  return passedOn(response);
+  else if (response.status < 500) caller.usage.isAccepted = true;
+  return passedOn(response, api.accepts === "object" && response.ok ? await maskedBody(response) : response.body);
+}
+
+/** A page of a list has a limited number of objects. */
+async function maskedBody(response: Response): Promise<string> {
+  const text = await response.text();
+  try {
+    return JSON.stringify(maskResponse(JSON.parse(text)));
+  } catch (error) {
+    throw new UnreachableError(Object.assign(new Error("not JSON", { cause: error }), { code: "NOT_JSON" }));
+  }
 }
 
 interface ApiBody {
@@ -205,7 +230,7 @@ async function apiBody({ clock }: Context, request: Request, api: ApiRequest): P
 }
 
 /** Status and body of the API server; of its headers only these. Nothing that it sends can become a page. */
-function passedOn({ status, headers, body }: Response): Response {
+function passedOn({ status, headers }: Response, body: string | Response["body"]): Response {
   const isJson = headers.get("content-type")?.startsWith("application/json") === true;
   const retryAfter = headers.get("retry-after");
   return respond(body, {

@@ -8,7 +8,7 @@ const stack = {
   apiVersion: "pulumi.com/v1",
   kind: "Stack",
   metadata: { ...metadata, annotations: { a: "b" }, labels: { a: "b" }, managedFields: [{ manager: "kubectl" }] },
-  spec: { stack: "dev", config: { a: "b" }, prerequisites: [{ name: "db" }], envRefs: {} },
+  spec: { stack: "dev", config: { a: "b" }, secrets: { a: "[secret]" }, prerequisites: [{ name: "db" }], envRefs: {} },
   status: { conditions: [], outputs: { a: "b" }, drift: { resources: [] }, lastUpdate: {}, approval: {}, next: {} },
 };
 const watch = (more: Partial<WatchSubscription>): WatchSubscription => ({

@@ -1,16 +1,18 @@
-/** Objects without what no page shows: lists of 10,000 Stacks are sent to every browser. Pure. */
+/** Objects without secrets, and without what no page shows: lists of 10,000 Stacks are sent to every browser. Pure. */
 import type { KubeObject } from "@pko/kube";
 
 import type { WatchSubscription } from "../shared/contract.ts";
+import { maskSecrets } from "./mask.ts";
 
 /**
  * A page about one object shows all of it except its managed fields, which are a third of many objects. Pages that list Stacks
- * show neither their annotations, with the last applied configuration, nor configuration, outputs and drifted resources.
+ * show neither their annotations and labels, nor configuration, outputs and drifted resources.
  */
 export function slim(object: KubeObject, { resource, name }: WatchSubscription): object {
   const { managedFields: _, ...metadata } = object.metadata;
+  const shown = maskSecrets({ ...object, metadata });
   const isListed = resource === "stacks" && name === undefined;
-  return isListed ? listed({ ...object, metadata }) : { ...object, metadata };
+  return isListed ? listed(shown) : shown;
 }
 
 interface Listed {
@@ -23,7 +25,7 @@ function listed({ metadata, spec, status, ...object }: Listed): object {
   return {
     ...object,
     metadata: without(metadata, ["annotations", "labels", "finalizers", "ownerReferences"]),
-    ...(spec && { spec: without(spec, ["config"]) }),
+    ...(spec && { spec: without(spec, ["config", "secrets"]) }),
     ...(status && { status: without(status, ["outputs", "drift"]) }),
   };
 }

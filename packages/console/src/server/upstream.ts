@@ -1,6 +1,6 @@
 /** Requests to the API server with the caller's credentials. Only the headers that are set here are sent. */
 import { version } from "@pko/api";
-import { fetchTransport, type Credentials, type HttpRequest } from "@pko/kube";
+import { fetchTransport, isObject, type Credentials, type HttpRequest } from "@pko/kube";
 
 export const userAgent = `pulumi-console/${version}`;
 
@@ -14,12 +14,12 @@ export interface UpstreamRequest {
   readonly signal: AbortSignal;
 }
 
-/** No response arrived. */
+/** No response arrived, or one that says only that the API server has failed. */
 export class UnreachableError extends Error {
   readonly code: string;
 
   constructor(cause: unknown) {
-    const code = cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "ERROR";
+    const code = isObject(cause) && typeof cause["code"] === "string" ? cause["code"] : "ERROR";
     super(`no response from the API server (${code})`, { cause });
     this.name = "UnreachableError";
     this.code = code;
@@ -78,7 +78,10 @@ export type Identity =
   /** The name is absent if the API server does not say it. */
   { readonly kind: "known"; readonly user?: string } | { readonly kind: "rejected" };
 
-/** Who the API server thinks the user is. */
+/** The API server has authenticated the user, but does not allow SelfSubjectReviews, or is too old for them. */
+const namelessStatuses: ReadonlySet<number> = new Set([403, 404]);
+
+/** Who the API server thinks the user is. An API server that fails has not authenticated anyone. */
 export async function whoAmI(credentials: Credentials, signal: AbortSignal): Promise<Identity> {
   const apiVersion = "authentication.k8s.io/v1";
   const response = await callApi(credentials, {
@@ -89,7 +92,11 @@ export async function whoAmI(credentials: Credentials, signal: AbortSignal): Pro
     signal,
   });
   if (response.status === 401) return { kind: "rejected" };
-  if (!response.ok) return { kind: "known" };
+  if (!response.ok) {
+    await response.body?.cancel();
+    if (!namelessStatuses.has(response.status)) throw new UnreachableError({ code: `HTTP ${response.status}` });
+    return { kind: "known" };
+  }
   const review = (await response.json()) as { status?: { userInfo?: { username?: string } } };
   const user = review.status?.userInfo?.username;
   return { kind: "known", ...(user !== undefined && { user }) };

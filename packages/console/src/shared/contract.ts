@@ -79,7 +79,7 @@ export type Change = "ADDED" | "MODIFIED" | "DELETED";
 
 /** The data of an event of the stream, as JSON. `id` is the subscription's. */
 export type StreamMessage =
-  /** Without `metadata.managedFields`, and a Stack of a list without what lists do not show (`server/slim.ts`). The version is empty until `synced`: an initial list cannot be resumed. */
+  /** Without `metadata.managedFields`, with masked secrets (`server/mask.ts`), and a Stack of a list without what lists do not show (`server/slim.ts`). The version is empty until `synced`: an initial list cannot be resumed. */
   | {
       readonly id: string;
       readonly type: "object";

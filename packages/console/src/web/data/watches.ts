@@ -2,7 +2,13 @@
 import { signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 
-import type { StreamMessage, Subscription, WatchedResource, WatchSubscription } from "../../shared/contract.ts";
+import {
+  limits,
+  type StreamMessage,
+  type Subscription,
+  type WatchedResource,
+  type WatchSubscription,
+} from "../../shared/contract.ts";
 import { Collection, type CollectionState, type ObjectMeta } from "../lib/collection.ts";
 import { subscribe } from "./stream.ts";
 
@@ -28,6 +34,7 @@ interface Entry {
   unsubscribe: () => void;
 }
 
+/** Those that no page uses are in the order in which they were released. */
 const entries = new Map<string, Entry>();
 /** Long enough for several chunks of a long list, too short to notice. */
 const flushMs = 100;
@@ -35,6 +42,8 @@ const largeFlushMs = 400;
 const largeSize = 1000;
 /** Going back to a page finds its objects still there. */
 const keepMs = 60_000;
+/** The server refuses a stream with more subscriptions than its limit. The rest is for logs, and for the next page. */
+const keptSubscriptions = limits.subscriptionsPerStream - 8;
 
 const keyOf = (resource: WatchedResource, { namespace, name, labelSelector }: Scope): string =>
   [resource, namespace, name, labelSelector].map((part) => part ?? "").join(" ");
@@ -50,6 +59,7 @@ function acquire(resource: WatchedResource, scope: Scope): Entry {
     known.users++;
     return known;
   }
+  makeRoom();
   const collection = new Collection<ObjectMeta>();
   const shown = signal<Watched<ObjectMeta>>(nothing);
   const subscription: WatchSubscription = { id: nextId(), kind: "watch", resource, ...scope };
@@ -57,6 +67,18 @@ function acquire(resource: WatchedResource, scope: Scope): Entry {
   const entry: Entry = { collection, shown, users: 1, unsubscribe };
   entries.set(key, entry);
   return entry;
+}
+
+function makeRoom(): void {
+  for (const [key, entry] of entries) {
+    if (entries.size < keptSubscriptions) return;
+    if (entry.users === 0) drop(key, entry);
+  }
+}
+
+function drop(key: string, entry: Entry): void {
+  entries.delete(key);
+  entry.unsubscribe();
 }
 
 function subscriberOf(
@@ -98,10 +120,10 @@ function release(key: string): void {
   const entry = entries.get(key);
   if (!entry) return;
   entry.users--;
+  entries.delete(key);
+  entries.set(key, entry);
   setTimeout(() => {
-    if (entry.users > 0 || entries.get(key) !== entry) return;
-    entries.delete(key);
-    entry.unsubscribe();
+    if (entry.users === 0 && entries.get(key) === entry) drop(key, entry);
   }, keepMs);
 }
 

@@ -1,4 +1,4 @@
-/** The Stack as the API server has it, without managedFields. */
+/** The Stack as the API server has it, without managedFields, the last applied configuration, and secrets in plain text. */
 import { perform } from "../../components/dialog.tsx";
 import { toYaml } from "../../lib/to-yaml.ts";
 import type { StackView } from "./index.tsx";
