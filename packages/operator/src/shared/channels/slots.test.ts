@@ -133,6 +133,19 @@ describe("a slot", () => {
     expect(kinds("a/1", "a/2")).toEqual(["none", "held"]);
   });
 
+  test("is still awaited by a Stack that wants to fix a failed workspace", () => {
+    const { table, kinds } = tableOf();
+    table.claim("a/1", "stack");
+    table.claim("a/2", "stack");
+    table.claim("a/2", "workspace");
+    table.giveUp("a/2");
+    expect(kinds("a/2")).toEqual(["waiting"]);
+    table.withdraw("a/1", "stack");
+    expect(kinds("a/2")).toEqual(["held"]);
+    table.withdraw("a/2", "stack");
+    expect(kinds("a/2")).toEqual(["none"]);
+  });
+
   test("is not blocked by an Update whose node may be lost", () => {
     const { table, set, kinds } = tableOf();
     table.claim("a/1", "stack");

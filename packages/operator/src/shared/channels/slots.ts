@@ -38,7 +38,10 @@ export interface Slots {
   claim(workspace: Key, by: Claimant, since?: number): SlotView;
   /** The slot is returned, or the wait ends, when nobody needs it. */
   withdraw(workspace: Key, by: Claimant): void;
-  /** Nothing can start in the workspace: nobody needs its slot, except an Update that is about to start. */
+  /**
+   * Nothing can start in the workspace: nobody needs its slot, except an Update that is about to start. A Stack that waits for
+   * the slot keeps its place: its turn may come when it can fix the workspace.
+   */
   giveUp(workspace: Key): void;
   /** From now on nobody has a claim. */
   clear(): void;
@@ -141,7 +144,9 @@ class SlotTable implements Slots {
   }
 
   giveUp(workspace: Key): void {
-    for (const by of ["stack", "workspace", "update"] as const) this.withdraw(workspace, by);
+    this.withdraw(workspace, "workspace");
+    if (!this.#holdings.has(workspace)) return;
+    for (const by of ["stack", "update"] as const) this.withdraw(workspace, by);
   }
 
   clear(): void {
