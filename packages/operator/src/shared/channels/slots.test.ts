@@ -157,6 +157,19 @@ describe("a slot", () => {
     expect(kinds("a/1", "a/2")).toEqual(["held", "held"]);
   });
 
+  test("is taken back after an hour if nothing runs, in case every pass of its claimant fails", async () => {
+    const { table, clock, set, kinds, woken } = tableOf({ total: 2 });
+    table.claim("a/1", "stack");
+    table.claim("a/2", "stack");
+    set(update("a/2", "running"));
+    expect(table.claim("b/1", "stack").kind).toBe("waiting");
+    await clock.advance(3_599_999);
+    expect(kinds("b/1")).toEqual(["waiting"]);
+    await clock.advance(30_000);
+    expect(kinds("b/1", "a/1", "a/2")).toEqual(["held", "none", "held"]);
+    expect(woken).toContain("b/1");
+  });
+
   test("wakes its Workspace if an Update takes it, because the Workspace ignored that Update", () => {
     const { table, woken } = tableOf();
     table.claim("a/1", "update");

@@ -88,6 +88,9 @@ interface Waiting {
 /** The status shows the place, and is written no more often than this. */
 const refresh = { leastMs: 30_000, mostMs: 600_000, msPerPlace: 1000 } as const;
 
+/** How long a slot is held in which nothing runs: longer than any reasonable preparation takes. */
+const longestHoldMs = 60 * 60_000;
+
 class SlotTable implements Slots {
   readonly #options: SlotOptions;
   readonly #clock: Clock;
@@ -113,6 +116,7 @@ class SlotTable implements Slots {
   }
 
   state(workspace: Key): SlotView {
+    if (this.#isPlaceOutdated(workspace)) this.#expire();
     const holding = this.#holdings.get(workspace);
     if (holding) return { kind: "held", forMs: this.#clock.monotonic() - holding.since };
     const waiting = this.#waiting.get(workspace);
@@ -176,6 +180,14 @@ class SlotTable implements Slots {
     for (const by of this.#claims.get(workspace) ?? []) this.withdraw(workspace, by);
   }
 
+  /** For whoever waits: a claimant whose passes fail never withdraws its claim. Its next pass claims again. */
+  #expire(): void {
+    const expired = this.#clock.monotonic() - longestHoldMs;
+    for (const [workspace, { since }] of this.#holdings) {
+      if (since <= expired && !this.#running.has(workspace)) this.#drop(workspace);
+    }
+  }
+
   /** Takes or returns the slot, as the claims and the running Updates require. */
   #settle(workspace: Key): void {
     const isClaimed = this.#claims.has(workspace) && !this.#waiting.has(workspace);
@@ -214,10 +226,15 @@ class SlotTable implements Slots {
   }
 
   #shown(workspace: Key, waiting: Waiting): WaitingForSlot {
-    const now = this.#clock.now();
-    const isCurrent = waiting.shown && now < waiting.shown.refreshAt && waiting.shown.refreshAt <= now + refresh.mostMs;
-    if (!waiting.shown || !isCurrent) waiting.shown = this.#placed(workspace, now);
+    if (!waiting.shown || this.#isPlaceOutdated(workspace)) waiting.shown = this.#placed(workspace, this.#clock.now());
     return waiting.shown;
+  }
+
+  #isPlaceOutdated(workspace: Key): boolean {
+    const waiting = this.#waiting.get(workspace);
+    if (!waiting?.shown) return waiting !== undefined;
+    const now = this.#clock.now();
+    return now >= waiting.shown.refreshAt || waiting.shown.refreshAt > now + refresh.mostMs;
   }
 
   #placed(workspace: Key, now: number): WaitingForSlot {
