@@ -224,14 +224,15 @@ describe("limits", () => {
   });
 });
 
-test("a raised limit counts from the next claim", () => {
+test("a raised limit counts when a waiting Stack is requeued for its position, although nobody claims", async () => {
   let limit = 1;
-  const { table, kinds } = tableOf({ total: 0, inNamespace: () => limit });
+  const { table, clock, kinds, woken } = tableOf({ total: 0, inNamespace: () => limit });
   for (const workspace of ["a/1", "a/2", "a/3"]) table.claim(workspace, "stack");
   limit = 2;
   expect(kinds("a/2", "a/3")).toEqual(["waiting", "waiting"]);
-  table.claim("a/3", "stack");
-  expect(kinds("a/2", "a/3")).toEqual(["held", "waiting"]);
+  await clock.advance(30_000);
+  expect(kinds("a/3", "a/2")).toEqual(["waiting", "held"]);
+  expect(woken).toEqual(["a/2"]);
 });
 
 test("the position that is shown changes every 30 seconds, and more rarely far back in the line", async () => {

@@ -116,7 +116,11 @@ class SlotTable implements Slots {
   }
 
   state(workspace: Key): SlotView {
-    if (this.#isPlaceOutdated(workspace)) this.#expire();
+    if (this.#isPlaceOutdated(workspace)) {
+      this.#expire();
+      // A limit may have been raised.
+      this.#grant();
+    }
     const holding = this.#holdings.get(workspace);
     if (holding) return { kind: "held", forMs: this.#clock.monotonic() - holding.since };
     const waiting = this.#waiting.get(workspace);
@@ -131,7 +135,6 @@ class SlotTable implements Slots {
       this.#waiting.set(workspace, { since: this.#clock.monotonic() });
       this.#line.add(workspace, Math.min(since, this.#clock.now()));
     }
-    // Even if it waits already: a limit may have been raised.
     this.#grant(workspace);
     // The Workspace ignores an Update without a slot.
     if (by === "update" && this.#holdings.has(workspace)) this.#options.wake(workspace);
