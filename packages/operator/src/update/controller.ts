@@ -112,6 +112,7 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
 /** They change no object. */
 const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
   "claimSlot",
+  "giveUpSlot",
   "confirmReady",
   "confirmPodDeleted",
   "confirmStackUnknown",
