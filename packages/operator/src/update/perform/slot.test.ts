@@ -4,7 +4,7 @@ import { manualClock, type Key } from "@pko/kube";
 import { slots, starting, type Slots } from "../../shared/channels/slots.ts";
 import { workspaceKeyOf } from "../../shared/updates.ts";
 import { viewOf } from "../testing/views.ts";
-import { giveUpSlot } from "./slot.ts";
+import { claimSlot, giveUpSlot } from "./slot.ts";
 
 const view = viewOf();
 const own = workspaceKeyOf(view.update);
@@ -33,4 +33,14 @@ test("an Update that cannot start does not wait for a slot", () => {
   table.claim(own, "update");
   giveUpSlot({ slots: table, view });
   expect(table.state(own).kind).toBe("none");
+});
+
+test("an Update that loses its slot right before it starts stays in the queue", () => {
+  const table = oneSlot();
+  table.claim(other, "stack");
+  expect(claimSlot({ slots: table, view }, { kind: "claimSlot", starts: true }).kind).toBe("replan");
+  // At the end of the pass.
+  table.withdraw(own, starting(view.update));
+  table.withdraw(other, "stack");
+  expect(table.state(own).kind).toBe("held");
 });

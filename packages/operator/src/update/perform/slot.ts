@@ -1,7 +1,7 @@
 /** The slot that an Update needs to run. */
 import { stepDone, type Performed } from "@pko/kube";
 
-import { starting, type Slots } from "../../shared/channels/slots.ts";
+import { starting, type Claimant, type Slots } from "../../shared/channels/slots.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { workspaceKeyOf } from "../../shared/updates.ts";
 import type { Step } from "../steps.ts";
@@ -19,9 +19,11 @@ export function claimSlot(
   { slots, view: { update } }: Claimer,
   { starts }: Extract<Step, { kind: "claimSlot" }>,
 ): Performed<UpdateView> {
-  const since = parseTimestamp(update.metadata.creationTimestamp);
-  const slot = slots.claim(workspaceKeyOf(update), starts ? starting(update) : "update", since);
-  return starts && slot.kind === "held" ? stepDone : { kind: "replan", facts: { slot } };
+  const claim = (by: Claimant) =>
+    slots.claim(workspaceKeyOf(update), by, parseTimestamp(update.metadata.creationTimestamp));
+  if (starts && claim(starting(update)).kind === "held") return stepDone;
+  // It waits with this claim: the one for the start ends with the pass.
+  return { kind: "replan", facts: { slot: claim("update") } };
 }
 
 export function giveUpSlot({ slots, view: { update } }: Claimer): void {
