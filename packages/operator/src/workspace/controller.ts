@@ -176,7 +176,8 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
       const { namespace = "", name } = parseKey(key);
       preparations.forget({ namespace, name });
       clearances?.set(key, []);
-      world.slots.withdraw(key, "workspace");
+      // The Stack may hold the slot to create the Workspace again.
+      for (const by of ["workspace", "update"] as const) world.slots.withdraw(key, by);
     },
   });
 }
