@@ -109,4 +109,10 @@ describe("the slot of a Workspace", () => {
     expect(slotUse(view(update("ended")), plan)).toBe("ended");
     expect(slotUse(view(), { steps: [], outcome: { kind: "nodeLost", message: "" } })).toBe("givenUp");
   });
+
+  test("is given up if its pod is not replaced after five minutes", () => {
+    const plan = { steps: [], outcome: { kind: "rolling", message: "" } } as const;
+    expect(slotUse(view(heldFor(299)), plan)).toBe("kept");
+    expect(slotUse(view(heldFor(300)), plan)).toBe("givenUp");
+  });
 });

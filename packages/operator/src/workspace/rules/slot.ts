@@ -49,10 +49,10 @@ export function slotUse(view: WorkspaceView, { outcome }: WorkspacePlan): "kept"
     case "nodeLost":
       return isFailureReported(view.workspace) && !isHeldForLong(view) ? "ended" : "givenUp";
     case "waiting":
+    case "rolling":
     case "unreachable":
       return isHeldForLong(view) ? "givenUp" : "kept";
     case "waitingForSlot":
-    case "rolling":
     case "waitingForRun":
     case "preparing":
     case "unchanged":
