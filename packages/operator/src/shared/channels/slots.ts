@@ -3,7 +3,8 @@
  * ends, and who has no slot waits in a fair line (slot-line.ts). A slot is for one run: the next one waits again.
  *
  * In memory only, and for one leadership term. The Updates that run hold their slots whatever happens: they are counted from
- * the store. Everyone else claims again after a restart, and keeps the place that the status shows.
+ * the store. Everyone else claims again after a restart, and keeps the place that the status shows. A Stack whose Workspace was
+ * being prepared is first in its namespace.
  */
 import { isComplete, type Update } from "@pko/api";
 import { keyOf, metricsRegistry, systemClock, type Clock, type Key, type Registry, type Store } from "@pko/kube";
