@@ -157,6 +157,15 @@ describe("a slot", () => {
     expect(kinds("a/1", "a/2")).toEqual(["held", "held"]);
   });
 
+  test("is returned if a running Update is replaced by one of another workspace with the same name", () => {
+    const { set, kinds } = tableOf({ total: 2 });
+    const before = update("a/1", "running");
+    set(before);
+    const other = update("a/2", "running");
+    set({ ...other, metadata: { ...other.metadata, name: before.metadata.name ?? "" } });
+    expect(kinds("a/1", "a/2")).toEqual(["none", "held"]);
+  });
+
   test("is taken back after an hour if nothing runs, in case every pass of its claimant fails", async () => {
     const { table, clock, set, kinds, woken } = tableOf({ total: 2 });
     table.claim("a/1", "stack");

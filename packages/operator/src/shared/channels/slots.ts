@@ -81,6 +81,11 @@ interface Holding {
   readonly since: number;
 }
 
+interface UpdateChange {
+  readonly before: Update | undefined;
+  readonly after: Update | undefined;
+}
+
 interface Waiting {
   readonly since: number;
   shown?: WaitingForSlot;
@@ -164,9 +169,18 @@ class SlotTable implements Slots {
     for (const workspace of this.#holdings.keys()) this.#settle(workspace);
   }
 
+  /** An Update that was deleted and created again is another one, maybe of another workspace. */
   #observe(before: Update | undefined, after: Update | undefined): void {
+    if (before && after && before.metadata.uid !== after.metadata.uid) {
+      this.#observe(before, undefined);
+      this.#observe(undefined, after);
+      return;
+    }
     const update = after ?? before;
-    if (!update) return;
+    if (update) this.#observeOne(update, { before, after });
+  }
+
+  #observeOne(update: Update, { before, after }: UpdateChange): void {
     const workspace = workspaceKeyOf(update);
     const isRunning = after !== undefined && usesSlot(after);
     const running = this.#running.get(workspace) ?? new Set();
