@@ -71,6 +71,7 @@ export class SlotLine {
   clear(): void {
     this.#lines.clear();
     this.#since.clear();
+    this.#served.clear();
   }
 
   /** Removes and returns the workspace that is next; undefined if none waits whose namespace may have another slot. */

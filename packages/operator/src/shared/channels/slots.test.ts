@@ -244,6 +244,15 @@ test("a raised limit counts when a waiting Stack is requeued for its position, a
   expect(woken).toEqual(["a/2"]);
 });
 
+test("who was served is forgotten when nobody holds or awaits a slot", () => {
+  const { table, kinds } = tableOf();
+  table.claim("a/1", "stack");
+  table.withdraw("a/1", "stack");
+  for (const workspace of ["c/1", "a/2", "b/1"]) table.claim(workspace, "stack");
+  table.withdraw("c/1", "stack");
+  expect(kinds("a/2", "b/1")).toEqual(["held", "waiting"]);
+});
+
 test("the position that is shown changes every 30 seconds, and more rarely far back in the line", async () => {
   const { table, clock } = tableOf();
   for (let index = 0; index <= 100; index++) table.claim(`a/${index}`, "stack");

@@ -213,6 +213,8 @@ class SlotTable implements Slots {
     else if (this.#holdings.delete(workspace)) {
       this.#count(workspace, -1);
       this.#grant();
+      // Nobody competes: who was served before must not occupy memory.
+      if (this.#holdings.size === 0 && this.#line.size === 0) this.#line.clear();
     }
   }
 
