@@ -99,10 +99,7 @@ export function workspaceController(options: WorkspaceControllerOptions): Contro
     ],
     reconcile: workspaceReconciler(options, (key) => self.enqueue(key)),
     // Another process may lead from now on: what was read in this term may be outdated in the next.
-    whileRunning: () => () => {
-      options.clearances?.clear();
-      options.slots?.clear();
-    },
+    whileRunning: () => () => options.clearances?.clear(),
     ...(concurrency !== undefined && { concurrency }),
     ...(log && { log }),
     ...(metrics && { metrics }),
