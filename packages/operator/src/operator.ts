@@ -198,7 +198,7 @@ function operatorSlots(options: Options, { reflectors, workspaceClasses, metrics
   const inNamespace = namespaceLimit(classReader(workspaceClasses), maxConcurrentUpdatesPerNamespace);
   const { store } = reflectors.updates;
   const wake = (workspace: Key): void => {
-    const waiting = store.byIndex(workspaceIndex, workspace).filter((update) => !isComplete(update));
+    const waiting = store.activeByIndex(workspaceIndex, workspace).filter((update) => !isComplete(update));
     for (const control of wakes().owners) control.enqueue(workspace);
     for (const update of waiting) wakes().updates.enqueue(keyOf(update));
   };
