@@ -50,14 +50,14 @@ describe("a pod makes room", () => {
     deletionTimestamp: text(ago(seconds - graceSeconds)),
     deletionGracePeriodSeconds: graceSeconds,
   });
-  test.each<[string, ReturnType<typeof deleted> | undefined, object, boolean]>([
-    ["when its deletion has just been requested", deleted(1), onNode, true],
-    ["not when it is not deleted", undefined, onNode, false],
-    ["not when it is on no node", deleted(1), {}, false],
-    ["not when it has been terminating for a minute", deleted(60), onNode, false],
-    ["not when it has been terminating for a minute of its long grace period", deleted(60, 3600), onNode, false],
-  ])("%s", (_, metadata, spec, expected) => {
-    expect(makesRoom({ ...pod(), ...spec, metadata: { ...pod().metadata, ...metadata } }, now)).toBe(expected);
+  test.each<[string, Partial<ApiObject<Pod>>, boolean]>([
+    ["when its deletion has just been requested", { ...onNode, metadata: deleted(1) }, true],
+    ["not when it is not deleted", onNode, false],
+    ["not when it is on no node", { metadata: deleted(1) }, false],
+    ["not when it has been terminating for a minute", { ...onNode, metadata: deleted(60) }, false],
+    ["not after a minute of its long grace period", { ...onNode, metadata: deleted(60, 3600) }, false],
+  ])("%s", (_, part, expected) => {
+    expect(makesRoom({ ...pod(), ...part }, now)).toBe(expected);
   });
 });
 
