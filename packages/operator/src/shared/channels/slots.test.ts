@@ -253,7 +253,7 @@ test("who was served is forgotten when nobody holds or awaits a slot", () => {
   expect(kinds("a/2", "b/1")).toEqual(["held", "waiting"]);
 });
 
-test("the position that is shown changes every 30 seconds, and more rarely far back in the line", async () => {
+test("the position that is shown changes every 30 seconds, and more rarely far back in the queue", async () => {
   const { table, clock } = tableOf();
   for (let index = 0; index <= 100; index++) table.claim(`a/${index}`, "stack");
   const shown = (key: Key) => table.state(key) as { position: number; refreshAt: number };

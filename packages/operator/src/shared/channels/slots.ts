@@ -1,6 +1,6 @@
 /**
  * How many updates run at the same time. A workspace holds a slot from before its pod is created or woken until its Update
- * ends, and who has no slot waits in a fair line (slot-line.ts). A slot is for one run: the next one waits again.
+ * ends, and one without a slot waits in a fair queue (slot-line.ts). A slot is for one run: the next one waits again.
  *
  * In memory only, and for one leadership term. The Updates that run hold their slots whatever happens: they are counted from
  * the store. Everyone else claims again after a restart, and keeps the place that the status shows. A Stack whose Workspace was
