@@ -137,7 +137,7 @@ export async function operator(context: OperatorContext): Promise<Manager> {
     elector,
     probes: options.probes,
     metricsEndpoint: { ...options.metrics, ...(options.metricsSecure && (await metricsProtection(reading))) },
-    flush: () => endTerm({ references, stopFollowingCa, events, preparing, running }),
+    flush: () => endTerm({ references, stopFollowingCa, slots: limited, events, preparing, running }),
     log,
     metrics,
   });
@@ -165,17 +165,19 @@ async function openApi({ options, credentials, log }: OperatorContext, { metrics
 interface TermParts {
   readonly references: Pick<ReferencePoller, "stop">;
   readonly stopFollowingCa: () => void;
+  readonly slots: Pick<Slots, "clear">;
   readonly events: Pick<EventRecorder, "flush">;
   readonly preparing: { stop(): Promise<unknown> };
   readonly running: { stop(): Promise<unknown> };
 }
 
 /** The agents continue their work, and the next leader attaches to it. */
-async function endTerm({ references, stopFollowingCa, events, preparing, running }: TermParts): Promise<void> {
-  // The controllers have stopped, so none of their passes can follow anything from here on.
-  references.stop();
-  stopFollowingCa();
-  await Promise.all([events.flush(), preparing.stop(), running.stop()]);
+async function endTerm(parts: TermParts): Promise<void> {
+  // The controllers have stopped, so none of their passes can follow or claim anything from here on.
+  parts.references.stop();
+  parts.stopFollowingCa();
+  parts.slots.clear();
+  await Promise.all([parts.events.flush(), parts.preparing.stop(), parts.running.stop()]);
 }
 
 async function loadCa(ca: ReturnType<typeof operatorCa>): Promise<typeof ca> {
@@ -196,7 +198,7 @@ function operatorSlots(options: Options, { reflectors, workspaceClasses, metrics
   const inNamespace = namespaceLimit(classReader(workspaceClasses), maxConcurrentUpdatesPerNamespace);
   const { store } = reflectors.updates;
   const wake = (workspace: Key): void => {
-    const waiting = store.byIndex(workspaceIndex, workspace).filter((update) => !isComplete(update));
+    const waiting = store.activeByIndex(workspaceIndex, workspace).filter((update) => !isComplete(update));
     for (const control of wakes().owners) control.enqueue(workspace);
     for (const update of waiting) wakes().updates.enqueue(keyOf(update));
   };

@@ -84,6 +84,20 @@ describe("Updates that users create", () => {
     }
   }, 120_000);
 
+  test("return their slot when their Workspace is deleted before they start", async () => {
+    await using scene = await UpdateScene.open();
+    await scene.workspace("a", {}, { idle: true });
+    const next = await scene.workspace("b");
+    scene.operator({ limits: limitedTo(1) });
+    await scene.update("run-a", { workspaceName: "a" });
+    await scene.until("run-a", { Progressing: "False/WorkspaceNotReady" });
+    await scene.update("run-b", { workspaceName: "b" });
+    await scene.until("run-b", { Progressing: "False/WaitingForSlot" });
+    await scene.client.delete(workspaces, scene.ref("a"));
+    await scene.until("run-a", { Progressing: "False/WorkspaceNotFound" });
+    await waitFor(() => next.started.length === 1, { timeoutMs: 20_000, what: "the next run to start" });
+  }, 60_000);
+
   test("that run hold their slots after a restart of the operator", async () => {
     await using scene = await UpdateScene.open();
     const [first, second] = [await scene.workspace("a"), await scene.workspace("b")];

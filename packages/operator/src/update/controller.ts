@@ -31,6 +31,7 @@ import type { Outcome } from "./outcome.ts";
 import type { Step } from "./steps.ts";
 import { performUpdate } from "./perform/index.ts";
 import { planUpdate } from "./rules/index.ts";
+import { needsSlot } from "./rules/slot.ts";
 import { statusWithoutMessages, updateStatus, withoutProgress } from "./status.ts";
 import type { UpdateView } from "./view.ts";
 
@@ -112,6 +113,7 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
 /** They change no object. */
 const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
   "claimSlot",
+  "giveUpSlot",
   "confirmReady",
   "confirmPodDeleted",
   "confirmStackUnknown",
@@ -160,8 +162,12 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
         ? { status: statusWithoutMessages(view, outcome.ending), facts: { statusRejection: explanation } }
         : undefined,
     eventsOf: updateEvents,
-    publish(_key, { view: { update, recordFailure }, plan: { steps, outcome }, log }) {
-      if (outcome.kind === "waiting") slots.withdraw(workspaceKeyOf(update), starting(update));
+    publish(_key, { view, plan: { steps, outcome }, log }) {
+      const { update, recordFailure } = view;
+      if (outcome.kind === "waiting") {
+        slots.withdraw(workspaceKeyOf(update), starting(update));
+        if (!needsSlot(view)) slots.withdraw(workspaceKeyOf(update), "update");
+      }
       if (outcome.kind !== "ended") return;
       if (steps.some(({ kind }) => kind === "storeRecord")) {
         records.increment({ result: recordFailure === undefined ? "stored" : "failed" });

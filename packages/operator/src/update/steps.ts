@@ -14,6 +14,8 @@ import type { Outcome } from "./outcome.ts";
 export type Step =
   /** Takes a slot, or joins those who wait for one. `starts`: the operation starts in this pass, with the slot. */
   | { readonly kind: "claimSlot"; readonly starts: boolean }
+  /** Nothing can start in the workspace for now: others get its slot. */
+  | { readonly kind: "giveUpSlot" }
   /** The Workspace is ready and the pod belongs to it: a run must not start in the wrong pod. */
   | { readonly kind: "confirmReady" }
   /** The recorded pod does not exist: a run that continues must not be reported as lost, because it would be repeated. */

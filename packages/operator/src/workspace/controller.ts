@@ -99,10 +99,7 @@ export function workspaceController(options: WorkspaceControllerOptions): Contro
     ],
     reconcile: workspaceReconciler(options, (key) => self.enqueue(key)),
     // Another process may lead from now on: what was read in this term may be outdated in the next.
-    whileRunning: () => () => {
-      options.clearances?.clear();
-      options.slots?.clear();
-    },
+    whileRunning: () => () => options.clearances?.clear(),
     ...(concurrency !== undefined && { concurrency }),
     ...(log && { log }),
     ...(metrics && { metrics }),
@@ -176,7 +173,8 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
       const { namespace = "", name } = parseKey(key);
       preparations.forget({ namespace, name });
       clearances?.set(key, []);
-      world.slots.withdraw(key, "workspace");
+      // The Stack may hold the slot to create the Workspace again.
+      for (const by of ["workspace", "update"] as const) world.slots.withdraw(key, by);
     },
   });
 }

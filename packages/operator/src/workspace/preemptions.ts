@@ -8,7 +8,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import { parseTimestamp } from "../shared/parse-timestamp.ts";
 import { workspaceOfPod } from "../shared/pods/workspace-pod.ts";
-import { planPreemptions, wantsRoom, type UnschedulablePod } from "./idle/preemption.ts";
+import { makesRoom, planPreemptions, wantsRoom, type UnschedulablePod } from "./idle/preemption.ts";
 import { isUnschedulable, schedulingCondition } from "./pod/explain-pod.ts";
 import type { Candidate, Preemptions } from "./view.ts";
 import type { WorkspaceStores } from "./observe/index.ts";
@@ -48,7 +48,7 @@ function preemptionsAt(stores: WorkspaceStores, now: number): Preemptions {
   return planPreemptions({
     now,
     unschedulable,
-    terminatingPods: stores.pods.list().filter(({ metadata }) => metadata.deletionTimestamp !== undefined).length,
+    terminatingPods: stores.pods.list().filter((pod) => makesRoom(pod, now)).length,
     candidates: stores.workspaces.list().flatMap((workspace) => candidateFor(stores, workspace) ?? []),
   });
 }

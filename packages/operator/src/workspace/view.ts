@@ -171,7 +171,8 @@ export interface WorkspaceView extends StepFacts {
 
 export const readyCondition = (workspace: Workspace): Condition | undefined => findCondition(workspace, "Ready");
 
-const isObserved = ({ metadata, status }: Workspace): boolean =>
+/** Whether the status is about the current spec. */
+export const isObserved = ({ metadata, status }: Workspace): boolean =>
   status?.observedGeneration === (metadata.generation ?? 0);
 
 /** Whether the status reports it as ready for its current spec. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import { SlotLine } from "./slot-line.ts";
 
-/** A line of the keys in this order, while namespaces hold these slots. */
+/** A queue of the keys in this order, while namespaces hold these slots. */
 function lineOf(keys: readonly string[], held: Readonly<Record<string, number>> = {}, limit = Infinity) {
   const counts = new Map(Object.entries(held));
   const line = new SlotLine({ held: (namespace) => counts.get(namespace) ?? 0, limit: () => limit });
@@ -52,7 +52,7 @@ describe("the order in which slots are given", () => {
   });
 });
 
-describe("the place in the line", () => {
+describe("the place in the queue", () => {
   test.each<[string, string[], Record<string, number>]>([
     ["of one namespace", ["a/1", "a/2", "a/3"], {}],
     ["of namespaces that take turns", ["a/1", "a/2", "a/3", "b/1", "c/1", "c/2"], {}],

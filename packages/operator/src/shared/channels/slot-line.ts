@@ -1,7 +1,7 @@
 /**
  * The workspaces that wait for a slot. The namespace that holds the fewest slots is next; of those that hold equally many, the
- * one that was not given a slot for longest. Within a namespace, who has waited longest is first. A namespace at its own limit
- * does not block others.
+ * one that was not given a slot for longest. Within a namespace, the one that has waited longest is first. A namespace at its
+ * own limit does not block others.
  */
 import { parseKey, type Key } from "@pko/kube";
 
@@ -71,6 +71,7 @@ export class SlotLine {
   clear(): void {
     this.#lines.clear();
     this.#since.clear();
+    this.#served.clear();
   }
 
   /** Removes and returns the workspace that is next; undefined if none waits whose namespace may have another slot. */

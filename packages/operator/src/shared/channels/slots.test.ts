@@ -133,6 +133,19 @@ describe("a slot", () => {
     expect(kinds("a/1", "a/2")).toEqual(["none", "held"]);
   });
 
+  test("is still awaited by a Stack that wants to fix a failed workspace", () => {
+    const { table, kinds } = tableOf();
+    table.claim("a/1", "stack");
+    table.claim("a/2", "stack");
+    table.claim("a/2", "workspace");
+    table.giveUp("a/2");
+    expect(kinds("a/2")).toEqual(["waiting"]);
+    table.withdraw("a/1", "stack");
+    expect(kinds("a/2")).toEqual(["held"]);
+    table.withdraw("a/2", "stack");
+    expect(kinds("a/2")).toEqual(["none"]);
+  });
+
   test("is not blocked by an Update whose node may be lost", () => {
     const { table, set, kinds } = tableOf();
     table.claim("a/1", "stack");
@@ -142,6 +155,28 @@ describe("a slot", () => {
     // The node is back.
     set(update("a/1", "running"));
     expect(kinds("a/1", "a/2")).toEqual(["held", "held"]);
+  });
+
+  test("is returned if a running Update is replaced by one of another workspace with the same name", () => {
+    const { set, kinds } = tableOf({ total: 2 });
+    const before = update("a/1", "running");
+    set(before);
+    const other = update("a/2", "running");
+    set({ ...other, metadata: { ...other.metadata, name: before.metadata.name ?? "" } });
+    expect(kinds("a/1", "a/2")).toEqual(["none", "held"]);
+  });
+
+  test("is taken back after an hour if nothing runs, in case every pass of its claimant fails", async () => {
+    const { table, clock, set, kinds, woken } = tableOf({ total: 2 });
+    table.claim("a/1", "stack");
+    table.claim("a/2", "stack");
+    set(update("a/2", "running"));
+    expect(table.claim("b/1", "stack").kind).toBe("waiting");
+    await clock.advance(3_599_999);
+    expect(kinds("b/1")).toEqual(["waiting"]);
+    await clock.advance(30_000);
+    expect(kinds("b/1", "a/1", "a/2")).toEqual(["held", "none", "held"]);
+    expect(woken).toContain("b/1");
   });
 
   test("wakes its Workspace if an Update takes it, because the Workspace ignored that Update", () => {
@@ -198,17 +233,27 @@ describe("limits", () => {
   });
 });
 
-test("a raised limit counts from the next claim", () => {
+test("a raised limit counts when a waiting Stack is requeued for its position, although nobody claims", async () => {
   let limit = 1;
-  const { table, kinds } = tableOf({ total: 0, inNamespace: () => limit });
+  const { table, clock, kinds, woken } = tableOf({ total: 0, inNamespace: () => limit });
   for (const workspace of ["a/1", "a/2", "a/3"]) table.claim(workspace, "stack");
   limit = 2;
   expect(kinds("a/2", "a/3")).toEqual(["waiting", "waiting"]);
-  table.claim("a/3", "stack");
-  expect(kinds("a/2", "a/3")).toEqual(["held", "waiting"]);
+  await clock.advance(30_000);
+  expect(kinds("a/3", "a/2")).toEqual(["waiting", "held"]);
+  expect(woken).toEqual(["a/2"]);
 });
 
-test("the position that is shown changes every 30 seconds, and more rarely far back in the line", async () => {
+test("who was served is forgotten when nobody holds or awaits a slot", () => {
+  const { table, kinds } = tableOf();
+  table.claim("a/1", "stack");
+  table.withdraw("a/1", "stack");
+  for (const workspace of ["c/1", "a/2", "b/1"]) table.claim(workspace, "stack");
+  table.withdraw("c/1", "stack");
+  expect(kinds("a/2", "b/1")).toEqual(["held", "waiting"]);
+});
+
+test("the position that is shown changes every 30 seconds, and more rarely far back in the queue", async () => {
   const { table, clock } = tableOf();
   for (let index = 0; index <= 100; index++) table.claim(`a/${index}`, "stack");
   const shown = (key: Key) => table.state(key) as { position: number; refreshAt: number };

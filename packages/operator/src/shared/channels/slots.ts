@@ -1,9 +1,10 @@
 /**
  * How many updates run at the same time. A workspace holds a slot from before its pod is created or woken until its Update
- * ends, and who has no slot waits in a fair line (slot-line.ts). A slot is for one run: the next one waits again.
+ * ends, and one without a slot waits in a fair queue (slot-line.ts). A slot is for one run: the next one waits again.
  *
  * In memory only, and for one leadership term. The Updates that run hold their slots whatever happens: they are counted from
- * the store. Everyone else claims again after a restart, and keeps the place that the status shows.
+ * the store. Everyone else claims again after a restart, and keeps the place that the status shows. A Stack whose Workspace was
+ * being prepared is first in its namespace.
  */
 import { isComplete, type Update } from "@pko/api";
 import { keyOf, metricsRegistry, systemClock, type Clock, type Key, type Registry, type Store } from "@pko/kube";
@@ -38,7 +39,10 @@ export interface Slots {
   claim(workspace: Key, by: Claimant, since?: number): SlotView;
   /** The slot is returned, or the wait ends, when nobody needs it. */
   withdraw(workspace: Key, by: Claimant): void;
-  /** Nothing can start in the workspace: nobody needs its slot, except an Update that is about to start. */
+  /**
+   * Nothing can start in the workspace: nobody needs its slot, except an Update that is about to start. A Stack that waits for
+   * the slot keeps its place: its turn may come when it can fix the workspace.
+   */
   giveUp(workspace: Key): void;
   /** From now on nobody has a claim. */
   clear(): void;
@@ -77,6 +81,11 @@ interface Holding {
   readonly since: number;
 }
 
+interface UpdateChange {
+  readonly before: Update | undefined;
+  readonly after: Update | undefined;
+}
+
 interface Waiting {
   readonly since: number;
   shown?: WaitingForSlot;
@@ -84,6 +93,9 @@ interface Waiting {
 
 /** The status shows the place, and is written no more often than this. */
 const refresh = { leastMs: 30_000, mostMs: 600_000, msPerPlace: 1000 } as const;
+
+/** How long a slot is held in which nothing runs: longer than any reasonable preparation takes. */
+const longestHoldMs = 60 * 60_000;
 
 class SlotTable implements Slots {
   readonly #options: SlotOptions;
@@ -110,6 +122,11 @@ class SlotTable implements Slots {
   }
 
   state(workspace: Key): SlotView {
+    if (this.#isPlaceOutdated(workspace)) {
+      this.#expire();
+      // A limit may have been raised.
+      this.#grant();
+    }
     const holding = this.#holdings.get(workspace);
     if (holding) return { kind: "held", forMs: this.#clock.monotonic() - holding.since };
     const waiting = this.#waiting.get(workspace);
@@ -124,7 +141,6 @@ class SlotTable implements Slots {
       this.#waiting.set(workspace, { since: this.#clock.monotonic() });
       this.#line.add(workspace, Math.min(since, this.#clock.now()));
     }
-    // Even if it waits already: a limit may have been raised.
     this.#grant(workspace);
     // The Workspace ignores an Update without a slot.
     if (by === "update" && this.#holdings.has(workspace)) this.#options.wake(workspace);
@@ -141,7 +157,9 @@ class SlotTable implements Slots {
   }
 
   giveUp(workspace: Key): void {
-    for (const by of ["stack", "workspace", "update"] as const) this.withdraw(workspace, by);
+    this.withdraw(workspace, "workspace");
+    if (!this.#holdings.has(workspace)) return;
+    for (const by of ["stack", "update"] as const) this.withdraw(workspace, by);
   }
 
   clear(): void {
@@ -151,9 +169,18 @@ class SlotTable implements Slots {
     for (const workspace of this.#holdings.keys()) this.#settle(workspace);
   }
 
+  /** An Update that was deleted and created again is another one, maybe of another workspace. */
   #observe(before: Update | undefined, after: Update | undefined): void {
+    if (before && after && before.metadata.uid !== after.metadata.uid) {
+      this.#observe(before, undefined);
+      this.#observe(undefined, after);
+      return;
+    }
     const update = after ?? before;
-    if (!update) return;
+    if (update) this.#observeOne(update, { before, after });
+  }
+
+  #observeOne(update: Update, { before, after }: UpdateChange): void {
     const workspace = workspaceKeyOf(update);
     const isRunning = after !== undefined && usesSlot(after);
     const running = this.#running.get(workspace) ?? new Set();
@@ -171,6 +198,14 @@ class SlotTable implements Slots {
     for (const by of this.#claims.get(workspace) ?? []) this.withdraw(workspace, by);
   }
 
+  /** For whoever waits: a claimant whose passes fail never withdraws its claim. Its next pass claims again. */
+  #expire(): void {
+    const expired = this.#clock.monotonic() - longestHoldMs;
+    for (const [workspace, { since }] of this.#holdings) {
+      if (since <= expired && !this.#running.has(workspace)) this.#drop(workspace);
+    }
+  }
+
   /** Takes or returns the slot, as the claims and the running Updates require. */
   #settle(workspace: Key): void {
     const isClaimed = this.#claims.has(workspace) && !this.#waiting.has(workspace);
@@ -178,6 +213,8 @@ class SlotTable implements Slots {
     else if (this.#holdings.delete(workspace)) {
       this.#count(workspace, -1);
       this.#grant();
+      // Nobody competes: who was served before must not occupy memory.
+      if (this.#holdings.size === 0 && this.#line.size === 0) this.#line.clear();
     }
   }
 
@@ -209,10 +246,15 @@ class SlotTable implements Slots {
   }
 
   #shown(workspace: Key, waiting: Waiting): WaitingForSlot {
-    const now = this.#clock.now();
-    const isCurrent = waiting.shown && now < waiting.shown.refreshAt && waiting.shown.refreshAt <= now + refresh.mostMs;
-    if (!waiting.shown || !isCurrent) waiting.shown = this.#placed(workspace, now);
+    if (!waiting.shown || this.#isPlaceOutdated(workspace)) waiting.shown = this.#placed(workspace, this.#clock.now());
     return waiting.shown;
+  }
+
+  #isPlaceOutdated(workspace: Key): boolean {
+    const waiting = this.#waiting.get(workspace);
+    if (!waiting?.shown) return waiting !== undefined;
+    const now = this.#clock.now();
+    return now >= waiting.shown.refreshAt || waiting.shown.refreshAt > now + refresh.mostMs;
   }
 
   #placed(workspace: Key, now: number): WaitingForSlot {

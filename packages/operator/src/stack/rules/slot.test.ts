@@ -93,6 +93,7 @@ describe("a Stack that waits for a slot", () => {
 
   test.each([
     ["keeps its place after a restart", "a free slot (position 13 of 30)", now - 600_000],
+    ["is first after a restart if it had a slot, because its Workspace was being prepared", "Workspace web", 0],
     ["starts to wait now if it waited for something else", "Stack base", now],
   ])("%s", (_, what, since) => {
     const view = viewOf({ slot: none, status: { waiting: { for: what, since: ago(600) } } });

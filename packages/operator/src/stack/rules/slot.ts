@@ -1,6 +1,7 @@
 /** Whether a Stack needs the slot of its Workspace. */
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { isPlaceText } from "../../shared/slot-text.ts";
+import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
 import type { StackPlan } from "../steps.ts";
 import { presentStatus, unfinishedUpdate, type StackView } from "../view.ts";
@@ -22,8 +23,9 @@ export function needsSlot(view: StackView, { outcome }: Pick<StackPlan, "outcome
   return isDue && busy.has(outcome.kind);
 }
 
-/** After a restart, the Stack keeps its place. */
+/** After a restart, the Stack keeps its place. One whose Workspace was being prepared had a slot, so it is first. */
 export function waitingSince(view: StackView): number {
   const { for: what = "", since } = presentStatus(view).waiting ?? {};
+  if (what === messages.workspaceName(view.stack.metadata.name ?? "")) return 0;
   return (isPlaceText(what) ? parseTimestamp(since) : undefined) ?? view.now;
 }

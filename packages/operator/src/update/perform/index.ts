@@ -4,13 +4,11 @@ import { stepDone, stepStale, type Client, type PerformContext, type Performed }
 
 import type { Runs } from "../../agents/agents.ts";
 import { updates } from "../../kinds.ts";
-import { starting, type Slots } from "../../shared/channels/slots.ts";
-import { parseTimestamp } from "../../shared/parse-timestamp.ts";
-import { workspaceKeyOf } from "../../shared/updates.ts";
 import { isApprovalConfirmed, isPodDeletionConfirmed, isReadyConfirmed, isUnknownStackConfirmed } from "./confirm.ts";
 import type { OwnedWriter } from "./create-owned.ts";
 import { createSecret, type CreatedSecret } from "./create-secret.ts";
 import { storeOutputs } from "./store-outputs.ts";
+import { claimSlot, giveUpSlot, type SlotClaims } from "./slot.ts";
 import { storeRecord } from "./store-record.ts";
 import { readPlan, releaseApproval, useApproval } from "./plans.ts";
 import type { ResultSecrets } from "../desired/result-secrets.ts";
@@ -22,7 +20,7 @@ export interface UpdateTools {
   /** Must be fenced: it writes nothing unless this process leads. */
   readonly client: Client;
   readonly runs: Runs;
-  readonly slots: Pick<Slots, "claim">;
+  readonly slots: SlotClaims;
 }
 
 interface Performer extends UpdateTools, PerformContext<UpdateView> {}
@@ -36,6 +34,9 @@ export async function performUpdate(
   switch (step.kind) {
     case "claimSlot":
       return claimSlot(performer, step);
+    case "giveUpSlot":
+      giveUpSlot(performer);
+      return stepDone;
     case "confirmReady":
     case "confirmPodDeleted":
     case "confirmStackUnknown":
@@ -64,17 +65,6 @@ export async function performUpdate(
     case "deleteExpired":
       return await deleteExpired(performer);
   }
-}
-
-/** An Update that is about to start keeps the slot even if nobody else needs it. */
-function claimSlot(
-  { slots, view }: Performer,
-  { starts }: Extract<Step, { kind: "claimSlot" }>,
-): Performed<UpdateView> {
-  const { update } = view;
-  const since = parseTimestamp(update.metadata.creationTimestamp);
-  const slot = slots.claim(workspaceKeyOf(update), starts ? starting(update) : "update", since);
-  return starts && slot.kind === "held" ? stepDone : { kind: "replan", facts: { slot } };
 }
 
 const confirmations = {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { approvalKind, type Approval, type UpdatePlan } from "@pko/api";
 
 import { startRequest } from "../desired/operation.ts";
-import { containing, endsAs, endsRecorded, minute, passOver, started, table, writesNothing } from "../testing/plans.ts";
+import { containing, endsAs, endsRecorded, minute, passOver, started, table } from "../testing/plans.ts";
 import {
   at,
   noon,
@@ -73,6 +73,7 @@ const planRead =
   (content: PlanContent = { kind: "read", content: "sealed" }): ViewTrait =>
   (view) => ({ ...view, planContent: content });
 const ready = [workspaceReady, withFinalizer, planRead()];
+const returnsSlot = { steps: [{ kind: "giveUpSlot" }], isWritten: false };
 const policyIs =
   (approvalPolicy: UpdateView["approvalPolicy"]): ViewTrait =>
   (view) => ({ ...view, approvalPolicy });
@@ -115,7 +116,7 @@ table("an Update in the Workspace of a Stack that requires approvals", [
   [
     "waits until its Stack is known",
     [...ready, withApproval({ stack: { state: "missing", name: "web" } })],
-    { ...writesNothing, requeueAt: noon + 15_000 },
+    { ...returnsSlot, requeueAt: noon + 15_000 },
   ],
   [
     "is refused without a plan while the admission policy is missing",
@@ -125,12 +126,17 @@ table("an Update in the Workspace of a Stack that requires approvals", [
   [
     "waits with its approved plan while the admission policy is missing",
     [...ready, applying, approved, policyMissing],
-    { ...writesNothing, requeueAt: noon + 15_000 },
+    { ...returnsSlot, requeueAt: noon + 15_000 },
   ],
   [
     "waits until the admission policy was checked",
     [...ready, applying, approved, policyIs({ kind: "unknown" })],
-    { ...writesNothing, requeueAt: noon + 15_000 },
+    { ...returnsSlot, requeueAt: noon + 15_000 },
+  ],
+  [
+    "takes no slot while the admission policy is missing",
+    [...ready, applying, approved, policyMissing, (view) => ({ ...view, slot: { kind: "none" } })],
+    { ...returnsSlot, requeueAt: noon + 15_000 },
   ],
 ]);
 

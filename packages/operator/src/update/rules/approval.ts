@@ -88,10 +88,11 @@ export function approvalRefused(view: UpdateView): UpdatePlan | undefined {
 /** In case nothing requeues it. */
 const unverifiedPauses = { least: 5000, most: 60_000 } as const;
 
+/** The policy may be missing for days. Until then, nothing else starts in the workspace: this Update is the first. */
 export function approvalUnverified(view: UpdateView): UpdatePlan | undefined {
   if (currentVerdict(view).kind !== "unknown") return undefined;
   return {
-    steps: [],
+    steps: [{ kind: "giveUpSlot" }],
     outcome: { kind: "unchanged" },
     requeueAt: view.now + pauseMs(sinceCreation(view), unverifiedPauses),
   };

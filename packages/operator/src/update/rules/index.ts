@@ -45,11 +45,11 @@ const rules: readonly Rule<UpdateView, UpdatePlan>[] = [
   approvalRefused, // its Stack requires an approval that it does not have: it fails
   workspaceUnavailable, // the Workspace cannot run it yet: wait
   notFirst, // another Update of the Workspace runs first: wait
+  approvalUnverified, // its Stack, or the admission policy for Approvals, is not known yet: wait, without a slot
   slotMissing, // as many updates as allowed are running: wait
   workspaceIdle, // the Workspace has no pod: wait until it is awake
   podNotReady, // the Workspace's pod is missing or being replaced: wait
   inputsNotRead, // the Workspace has not read its Secrets and ConfigMaps since this Update was created: wait
-  approvalUnverified, // its Stack, or the admission policy for Approvals, is not known yet: wait
   planUnread, // about to start: read the plan that it applies
   planLost, // that plan cannot be read: it fails
   finalizerMissing, // about to start: add the finalizer first

@@ -3,7 +3,7 @@ import type { ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Candidate } from "../view.ts";
-import { planPreemptions, wantsRoom, type UnschedulablePod } from "./preemption.ts";
+import { makesRoom, planPreemptions, wantsRoom, type UnschedulablePod } from "./preemption.ts";
 import { ago, notReady, now, ready, update, view, wokenFor, type Trait } from "../testing/views.ts";
 
 const text = (ms: number): string => new Date(ms).toISOString();
@@ -41,6 +41,23 @@ describe("a pod wants room", () => {
   ];
   test.each(cases)("%s", (_, pod, expected) => {
     expect(wantsRoom({ workspace: "team/new", message: "", createdAt: ago(60), ...pod }, now)).toBe(expected);
+  });
+});
+
+describe("a pod makes room", () => {
+  const onNode = { spec: { nodeName: "node", containers: [] } };
+  const deleted = (seconds: number, graceSeconds = 30) => ({
+    deletionTimestamp: text(ago(seconds - graceSeconds)),
+    deletionGracePeriodSeconds: graceSeconds,
+  });
+  test.each<[string, Partial<ApiObject<Pod>>, boolean]>([
+    ["when its deletion has just been requested", { ...onNode, metadata: deleted(1) }, true],
+    ["not when it is not deleted", onNode, false],
+    ["not when it is on no node", { metadata: deleted(1) }, false],
+    ["not when it has been terminating for a minute", { ...onNode, metadata: deleted(60) }, false],
+    ["not after a minute of its long grace period", { ...onNode, metadata: deleted(60, 3600) }, false],
+  ])("%s", (_, part, expected) => {
+    expect(makesRoom({ ...pod(), ...part }, now)).toBe(expected);
   });
 });
 

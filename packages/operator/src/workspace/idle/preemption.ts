@@ -1,6 +1,8 @@
 /** Which idle workspaces are scaled to zero early, because other pods are unschedulable. Pure. */
-import { keyOf, parseKey, type Key } from "@pko/kube";
+import { keyOf, parseKey, type ApiObject, type Key } from "@pko/kube";
+import type { Pod } from "kubernetes-types/core/v1";
 
+import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { isUnschedulable } from "../pod/explain-pod.ts";
 import { hasWork, idleSince, isFailed, isPrepared, wokenUntil, type Candidate, type Preemptions } from "../view.ts";
 
@@ -29,6 +31,18 @@ export interface Room {
 /** Room helps against exhausted resources, not against taints or selectors. */
 export const wantsRoom = ({ message, createdAt }: UnschedulablePod, now: number): boolean =>
   /Insufficient|Too many pods/.test(message) && now - createdAt <= longestWaitMs;
+
+/** A pod whose run is ending, or whose node is lost, terminates for longer than this: others must not wait for its room. */
+const terminationMs = 60_000;
+
+/** Whether its room is free in a moment. A pod that is on no node occupies none. */
+export function makesRoom({ metadata, spec }: ApiObject<Pod>, now: number): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
+  const endsAt = parseTimestamp(deletionTimestamp);
+  // Kubernetes adds the grace period to the time of the request.
+  const requestedAt = endsAt === undefined ? -Infinity : endsAt - deletionGracePeriodSeconds * 1000;
+  return spec?.nodeName !== undefined && now - requestedAt < terminationMs;
+}
 
 /**
  * For each pod that wants room, the workspace of its namespace that has been idle for longest; or one of another namespace, if

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { checkPlans } from "../testing/cases.ts";
 import {
   ago,
+  changed,
   given,
   now,
   notReady,
@@ -72,6 +73,7 @@ describe("a Workspace takes a slot", () => {
 
 describe("the slot of a Workspace", () => {
   const heldFor = (seconds: number): Trait => slotIs({ kind: "held", forMs: seconds * 1000 });
+  const invalid = specified({ stacks: [{ name: "" }] });
   const unschedulable = podDown("no node", { isUnschedulable: true });
 
   test.each<[string, Trait[], string]>([
@@ -83,7 +85,18 @@ describe("the slot of a Workspace", () => {
     ],
     ["is then given up, so that others can run", [notReady(), set(), unschedulable, heldFor(300)], "givenUp"],
     ["is kept while it is prepared, however long that takes", [notReady(), set(), pod(), heldFor(9000)], "kept"],
-    ["is given up if its spec is invalid", [specified({ stacks: [{ name: "" }] })], "givenUp"],
+    ["is given up if its spec is invalid", [invalid], "givenUp"],
+    [
+      "is given up when its new spec is invalid, too",
+      [notReady(60, "InitializationFailed"), changed, invalid],
+      "givenUp",
+    ],
+    ["stays with the Stack that is about to fix a failure", [notReady(60, "InitializationFailed"), invalid], "ended"],
+    [
+      "is given up if the failure is not fixed after five minutes",
+      [notReady(60, "InitializationFailed"), invalid, heldFor(300)],
+      "givenUp",
+    ],
     ["is no longer needed when it is idle", asleep, "ended"],
   ])("%s", (_, traits, use) => {
     const observed = view(...traits);
@@ -95,5 +108,11 @@ describe("the slot of a Workspace", () => {
     expect(slotUse(view(update("waiting")), plan)).toBe("kept");
     expect(slotUse(view(update("ended")), plan)).toBe("ended");
     expect(slotUse(view(), { steps: [], outcome: { kind: "nodeLost", message: "" } })).toBe("givenUp");
+  });
+
+  test("is given up if its pod is not replaced after five minutes", () => {
+    const plan = { steps: [], outcome: { kind: "rolling", message: "" } } as const;
+    expect(slotUse(view(heldFor(299)), plan)).toBe("kept");
+    expect(slotUse(view(heldFor(300)), plan)).toBe("givenUp");
   });
 });
