@@ -219,7 +219,7 @@ describe("policy packs", () => {
       containers: [{ name: "proxy", image: "p", volumeMounts }],
       initContainers: [{ name: "tool", image: "t", restartPolicy: "Always", volumeMounts }],
     };
-    const pod = podOf({ podTemplate: { spec: others } } as WorkspaceSpec, { policyPacks });
+    const pod = podOf({ podTemplate: { spec: others } }, { policyPacks });
     const all = [...(pod.initContainers ?? []), ...pod.containers];
     const mounting = all.filter((each) => each.volumeMounts?.some(({ name }) => name === "pulumi-policy-packs"));
     expect(mounting.map(({ name }) => name)).toEqual(["policy-pack-cost", "pulumi"]);
