@@ -1,8 +1,9 @@
 /** A program that waits: YAML that reads a named pipe blocks until the test writes to it. */
 import { execFileSync } from "node:child_process";
-import { closeSync, constants, openSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Source } from "@pko/rpc";
+import { waitFor } from "@pko/testkit";
 import { program, stash, type TestWorkspace } from "./harness.ts";
 
 export const gatedProgram: Source = program({
@@ -35,4 +36,19 @@ export class Gate {
     }
     throw new Error("the program never read from the gate");
   }
+}
+
+/**
+ * Waits until the CLI has written the state of the stack, and writes no more. It does not replace the file atomically: a run
+ * that is killed while it writes leaves a state that nobody can read.
+ */
+export async function untilStateIsWritten({ backend }: TestWorkspace, stack = "dev"): Promise<void> {
+  let last = "";
+  const isSettled = (): boolean => {
+    const before = last;
+    last = readFileSync(join(backend, ".pulumi/stacks/demo", `${stack}.json`), "utf8");
+    const { checkpoint } = JSON.parse(last) as { checkpoint: { latest?: { resources?: unknown[] } } };
+    return last === before && (checkpoint.latest?.resources ?? []).length > 0;
+  };
+  await waitFor(isSettled, { timeoutMs: 60_000, pollMs: 500, what: `the state of ${stack}` });
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { RunProcess } from "@pko/records";
 import type { RunResult } from "@pko/rpc";
 import { waitFor } from "@pko/testkit";
-import { Gate, gatedProgram } from "./gate.ts";
+import { Gate, gatedProgram, untilStateIsWritten } from "./gate.ts";
 import { program, stash, TestWorkspace } from "./harness.ts";
 
 setDefaultTimeout(120_000);
@@ -261,6 +261,7 @@ async function lockHolder(web: TestWorkspace): Promise<RunProcess> {
     return process !== undefined;
   });
   if (!process) throw new Error("the run has no process");
+  await untilStateIsWritten(web);
   return process;
 }
 

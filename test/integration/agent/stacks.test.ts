@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } fr
 import { join } from "node:path";
 import type { ConfigItem, StackSettings } from "@pko/rpc";
 import { waitFor } from "@pko/testkit";
-import { Gate, gatedProgram } from "./gate.ts";
+import { Gate, gatedProgram, untilStateIsWritten } from "./gate.ts";
 import { program, pulumi, stash, TestWorkspace, toolFolders } from "./harness.ts";
 
 setDefaultTimeout(180_000);
@@ -263,6 +263,7 @@ describe("a workspace that lists two stacks", () => {
     const gate = new Gate(web);
     await web.startRun("up-1", up, { stack: "dev" });
     await waitFor(() => locks(web, "dev").length > 0, { timeoutMs: 30_000, what: "the lock of the run" });
+    await untilStateIsWritten(web);
     await web.kill("SIGKILL");
     killAllIn(web.share);
     await web.start();
