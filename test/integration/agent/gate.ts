@@ -23,7 +23,7 @@ export class Gate {
 
   /** Lets the program continue when it waits. */
   async open(text: string): Promise<void> {
-    for (let tries = 0; tries < 200; tries += 1) {
+    for (let tries = 0; tries < 1200; tries += 1) {
       try {
         const file = openSync(this.#path, constants.O_WRONLY | constants.O_NONBLOCK);
         writeSync(file, text);

@@ -214,6 +214,7 @@ describe("an agent that is killed", () => {
   test("together with its run reports the run as interrupted, and the next run removes its lock", async () => {
     const { web, gate } = await startGatedUpdate();
     await web.until("up-1", isQuickDone);
+    await untilStateIsWritten(web);
     const pid = cliPid(web);
     await web.kill("SIGKILL");
     killAll(pid);
