@@ -52,7 +52,8 @@ test(
   "no request is denied, and every permission is used",
   async () => {
     await untilApprovalsAreChecked(scene);
-    await applyTo(scene, ...inputs(), stack(), fluxStack(), approvedStack());
+    await applyTo(scene, ...inputs(), stack(), fluxStack(), approvedStack(), receiver);
+    await kubectl(["wait", "receiver", receiver.metadata.name, ...at(scene), "--for=jsonpath={.status.conditions}"]);
     await approve("approved");
     await stackUntil(scene, "approved", isReady);
     const web = await stackUntil(scene, "web", isReady);
@@ -78,6 +79,14 @@ test(
   },
   slow,
 );
+
+/** The operator reports that it does not serve webhooks here. */
+const receiver = {
+  apiVersion: "auto.pulumi.com/v1alpha1",
+  kind: "Receiver",
+  metadata: { name: "hooks" },
+  spec: { type: "GitHub", secretRef: { name: "hooks", key: "token" } },
+};
 
 /** As the user of this test, who may approve. */
 async function approve(name: string): Promise<void> {
