@@ -44,6 +44,9 @@ async function serve(args: readonly string[]): Promise<void> {
   if (process.pid === 1) reapOrphans();
   // The container starts the agent in a folder that is replaced when the program is checked out.
   process.chdir("/");
+  // The shell that started the agent exports these: the CLI would take the link to the program's folder for the folder itself,
+  // and a program that archives its own folder would find nothing in it.
+  for (const name of ["PWD", "OLDPWD"]) delete process.env[name];
   const options = parseOptions(args, process.env);
   const agent = createAgent({ options, inherited: process.env, redactor, log, version });
   await agent.recover();
