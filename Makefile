@@ -2,13 +2,18 @@
 BUN := node_modules/.bin/bun
 CLUSTER := $(BUN) hack/cluster/src/main.ts
 
+# CONTEXT=name selects a cluster of your own by its context, CLUSTER_KUBECONFIG=path by its kubeconfig.
+ifdef CONTEXT
+export CLUSTER_KUBECONFIG := $(abspath .build/context.yaml)
+endif
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test verify format generate cluster cluster-down deploy release-files kubeconfig bench soak faults mutants cli
+.PHONY: help setup demo test verify format generate cluster cluster-down deploy release-files kubeconfig bench soak faults mutants cli site
 
 help: ## Lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: setup ## Starts a local cluster, deploys an example and changes it (EXAMPLE=name for another example)
+demo: setup ## Starts a local cluster, deploys an example and changes it (EXAMPLE=name for another example, CONTEXT=name for another cluster)
 	@$(BUN) hack/demo/src/main.ts
 
 test: setup ## Runs all tests: unit, integration, end to end (SUITE=unit for one suite, FILE=path for one file, KUBE=1.33 for another Kubernetes)
@@ -60,10 +65,21 @@ faults: setup ## Kills the operator before and after each of its writes and call
 mutants: setup ## Plants mistakes in the controllers' rules and reports those that no unit test detects (RULES=path for some)
 	@$(BUN) test/mutants/main.ts $(RULES)
 
-soak: setup ## Runs the runtime under load for 30 minutes; fails if something is lost or if its memory grows (docs/adr/0001)
-	@$(BUN) bench/parts/soak/main.ts
+soak: setup ## Runs the compiled operator and agents under load for 30 minutes (MINUTES=m); fails if memory, handles or queues grow (docs/soak.md)
+	@$(CLUSTER) tools kube pulumi pulumi-language-yaml
+	@$(BUN) bench/parts/soak/main.ts $(if $(MINUTES),--minutes=$(MINUTES)) $(if $(LEAK),--leak) $(if $(KEEP),--report=docs/soak.md)
+	@$(if $(KEEP),node_modules/.bin/prettier --write --log-level warn docs/soak.md)
 
-setup: node_modules/.package-lock.json
+site: ## Builds the documentation as a static site with search, in .build/site
+	@npm --prefix site install --no-save --no-audit --no-fund --loglevel=error
+	@site/node_modules/.bin/vitepress build site
+
+setup: node_modules/.package-lock.json $(if $(CONTEXT),context)
+
+.PHONY: context
+context:
+	@command -v kubectl >/dev/null || { echo "error: CONTEXT needs kubectl: install it, or set CLUSTER_KUBECONFIG"; exit 1; }
+	@umask 077 && mkdir -p .build && kubectl config view --minify --flatten --context="$(CONTEXT)" >"$(CLUSTER_KUBECONFIG)"
 
 node_modules/.package-lock.json: package.json package-lock.json $(wildcard packages/*/package.json hack/*/package.json test/package.json bench/package.json)
 	@command -v npm >/dev/null || { echo "error: Node.js is missing: install Node.js 20.19 or newer, with npm"; exit 1; }

@@ -42,16 +42,23 @@ export function parseOptions(env: Readonly<Record<string, string | undefined>>):
   };
 }
 
-/** ROUNDS, CROWDS, IDLE, HELD and SMALL override the sizes. */
+/** ROUNDS, CROWDS, IDLE, HELD, SMALL, STACKS, UPDATES and WINDOW override the sizes. */
 function withOverrides(sizes: Sizes, env: Readonly<Record<string, string | undefined>>): Sizes {
   const numbers = (name: string): number[] | undefined => env[name]?.split(",").map(Number);
-  const { rounds, crowds, idle, held } = sizes;
+  const { rounds, crowds, idle, held, pushed } = sizes;
+  const scale = env["SMALL"] ? smallScale : sizes.scale;
   return {
     ...sizes,
     rounds: numbers("ROUNDS")?.[0] ?? rounds,
     crowds: numbers("CROWDS") ?? crowds,
     idle: numbers("IDLE") ?? idle,
     held: numbers("HELD")?.[0] ?? held,
-    ...(env["SMALL"] && { scale: smallScale }),
+    pushed: numbers("STACKS")?.[0] ?? pushed,
+    scale: {
+      ...scale,
+      stacks: numbers("STACKS")?.[0] ?? scale.stacks,
+      updatesEach: numbers("UPDATES")?.[0] ?? scale.updatesEach,
+      windowS: numbers("WINDOW")?.[0] ?? scale.windowS,
+    },
   };
 }

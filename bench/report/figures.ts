@@ -1,7 +1,7 @@
 /** The results of a benchmark run: figures, curves, and what could not be measured. */
 import { ratios, summarize, type Summary } from "./statistics.ts";
 
-export type Unit = "ms" | "MB" | "KB" | "m" | "/h" | "count";
+export type Unit = "ms" | "MB" | "KB" | "m" | "/h" | "/s" | "count";
 
 export interface Figure {
   /** Stays the same from run to run, so that runs can be compared. */

@@ -12,7 +12,8 @@ export function amount(value: number, unit: Unit): string {
     case "m":
       return `${value.toFixed(value < 10 ? 1 : 0)} m`;
     case "/h":
-      return `${Math.round(value)} /h`;
+    case "/s":
+      return `${Math.round(value)} ${unit}`;
     case "count":
       return `${Math.round(value * 100) / 100}`;
   }

@@ -1,6 +1,7 @@
-/** A new commit: how long until the operator finds it by polling, and how long with a reconciliation request. */
+/** A new commit: how long until the operator finds it by polling, with a reconciliation request, and with a webhook. */
+import { openReceiver } from "../bed/receiver.ts";
 import { openRepository, type Repository } from "../bed/repository.ts";
-import { figure, type Findings } from "../report/figures.ts";
+import { figure, type Figure, type Findings } from "../report/figures.ts";
 import type { Context, Scenario } from "./scenario.ts";
 
 /** The shortest polling interval of operators of this API. */
@@ -41,6 +42,7 @@ async function follow(context: Context, repository: Repository): Promise<Finding
     bare.push((await bed.yardstick.measure()).upMs);
     requested.push(await pushedWithRequest({ context, repository, name: names[0] ?? "", index: round }));
   }
+  const reported = await withWebhooks({ context, repository, name: names[0] ?? "", index: 0 });
   await bed.remove(...names);
   const note = `found by polling every ${pollSeconds} s; pushed at times spread over the interval`;
   return {
@@ -58,8 +60,41 @@ async function follow(context: Context, repository: Repository): Promise<Finding
         requested,
         bare,
       ),
+      ...reported,
     ],
   };
+}
+
+/** Nothing for an operator without webhooks. */
+async function withWebhooks({ context, repository, name }: Push): Promise<readonly Figure[]> {
+  const { bed, operator, sizes, report } = context;
+  const sender = await openReceiver(bed, operator);
+  if (!sender) return [];
+  const made: number[] = [];
+  const succeeded: number[] = [];
+  for (let round = 1; round <= sizes.rounds; round += 1) {
+    report(`with a webhook: ${round} of ${sizes.rounds}`);
+    const text = `reported ${round}`;
+    const before = new Set(updateUids(context, name));
+    await repository.push(name, text);
+    // A repository is polled at most once a second, whatever webhooks report.
+    await Bun.sleep(1500);
+    const begin = performance.now();
+    await sender.report(repository.url, name);
+    made.push((await nextUpdate(context, name, before)) - begin);
+    succeeded.push((await bed.succeeded(name, { text })) - begin);
+  }
+  return [
+    ...figure({ id: "commit.webhook.update", title: "commit pushed, webhook → Update created", unit: "ms" }, made),
+    ...figure({ id: "commit.webhook", title: "commit pushed, webhook → succeeded", unit: "ms" }, succeeded),
+  ];
+}
+
+/** When an Update appears that did not exist before. */
+async function nextUpdate(context: Context, name: string, before: ReadonlySet<string>): Promise<number> {
+  const isThere = (): boolean => updateUids(context, name).some((uid) => !before.has(uid));
+  const what = `an Update for the new commit of ${name}`;
+  return (await context.bed.watch.until(isThere, { timeoutMs: pollSeconds * 3000, what })).at;
 }
 
 interface Push {
@@ -80,12 +115,9 @@ async function pushed({ context, repository, name, index }: Push): Promise<{ upd
   turn = mine;
   await mine;
   const begin = performance.now();
-  const made = await bed.watch.until(() => updateUids(context, name).some((uid) => !before.has(uid)), {
-    timeoutMs: pollSeconds * 3000,
-    what: `an Update for the new commit of ${name}`,
-  });
+  const made = await nextUpdate(context, name, before);
   const end = await bed.succeeded(name, { text: "two" });
-  return { updateMs: made.at - begin, succeededMs: end - begin };
+  return { updateMs: made - begin, succeededMs: end - begin };
 }
 
 function updateUids({ bed }: Context, name: string): string[] {

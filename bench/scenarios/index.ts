@@ -3,12 +3,14 @@ import { calls } from "./calls.ts";
 import { cli } from "./cli.ts";
 import { commit } from "./commit.ts";
 import { webConsole } from "./console.ts";
+import { cost } from "./cost.ts";
 import { crowd } from "./crowd.ts";
 import { git } from "./git.ts";
 import { held } from "./held.ts";
 import { idle } from "./idle.ts";
 import { installed } from "./installed.ts";
 import { life } from "./life.ts";
+import { push } from "./push.ts";
 import { scale } from "./scale.ts";
 import type { Scenario, StandaloneScenario } from "./scenario.ts";
 
@@ -16,6 +18,7 @@ export const scenarios: readonly (Scenario | StandaloneScenario)[] = [
   installed,
   life,
   calls,
+  cost,
   commit,
   git,
   webConsole,
@@ -23,5 +26,6 @@ export const scenarios: readonly (Scenario | StandaloneScenario)[] = [
   crowd,
   held,
   idle,
+  push,
   scale,
 ];

@@ -1,4 +1,4 @@
-/** Ten thousand idle Stacks with their history, with a real API server and the compiled operator: it needs no cluster. */
+/** Ten thousand idle Stacks with their history, or STACKS of them, with a real API server and the compiled operator: it needs no cluster. */
 import { run } from "@pko/cluster";
 
 import { memoryPerObject, type ScaleFigures } from "../parts/scale/figures.ts";
@@ -9,18 +9,19 @@ export const scale: StandaloneScenario = {
   name: "scale",
   title: "idle Stacks with a long history",
   async runStandalone({ sizes }) {
-    const { stacks, updatesEach, windowS, settleS } = sizes.scale;
+    const { stacks, updatesEach, windowS, settleS, changes } = sizes.scale;
     if (stacks === 0) return { figures: [] };
     const script = new URL("../parts/scale/main.ts", import.meta.url).pathname;
-    const size = [`--stacks=${stacks}`, `--updates=${updatesEach}`, `--window=${windowS}`, `--settle=${settleS}`];
-    return findings(JSON.parse(await run([process.execPath, script, ...size, "--json"])) as ScaleFigures);
+    const flags = { stacks, updates: updatesEach, window: windowS, settle: settleS, changes };
+    const given = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+    return findings(JSON.parse(await run([process.execPath, script, ...given, "--json"])) as ScaleFigures);
   },
 };
 
 const hourMs = 3_600_000;
 
 /** Pure. */
-export function findings({ phases, window }: ScaleFigures): Findings {
+export function findings({ phases, window, changes }: ScaleFigures): Findings {
   const last = phases.at(-1);
   if (!last) return { figures: [] };
   const note = `${last.stacks} Stacks, ${last.updates} Updates`;
@@ -35,11 +36,13 @@ export function findings({ phases, window }: ScaleFigures): Findings {
       ...one("MB", ["anonymous", "operator anonymous"], window.usage.anonymousMb),
       ...one("MB", ["peak", "operator at its peak"], window.usage.peakMb),
       ...(memory ? one("KB", ["stack", "memory for each Stack"], memory.stackKb) : []),
-      ...(memory ? one("KB", ["update", "memory for each Update"], memory.updateKb) : []),
+      ...(memory?.updateKb === undefined ? [] : one("KB", ["update", "memory for each Update"], memory.updateKb)),
       ...one("ms", ["restart", "restart → caught up"], last.caughtUpMs),
       ...one("ms", ["restart.cpu", "CPU time of the restart"], last.startCpuMs),
       ...one("m", ["cpu", "CPU while idle"], (window.cpuMs / windowMs) * 1000),
       ...one("/h", ["requests", "API requests while idle"], (window.requests * hourMs) / windowMs),
+      ...(changes ? one("/s", ["changes", "changes"], changes.count / (changes.observedMs / 1000)) : []),
+      ...(changes ? one("ms", ["change.cpu", "CPU time of a change"], changes.cpuMs / changes.count) : []),
       ...one("count", ["writes", `writes in ${window.seconds} s, except to the Lease`], total(writes)),
     ],
   };

@@ -22,6 +22,8 @@ export interface Sizes {
   readonly windowMs: number;
   /** Measured restarts of the operator for each number of idle Stacks. */
   readonly restarts: number;
+  /** Stacks that one push affects; 0 skips the scenario. */
+  readonly pushed: number;
   /** Idle Stacks with a long history. */
   readonly scale: ScaleSize;
 }
@@ -34,10 +36,12 @@ export interface ScaleSize {
   /** How long the idle operator is observed, and the wait before memory is read. */
   readonly windowS: number;
   readonly settleS: number;
+  /** Stacks that are changed at the end, as fast as possible. */
+  readonly changes: number;
 }
 
 /** About a minute. */
-export const smallScale: ScaleSize = { stacks: 300, updatesEach: 15, windowS: 10, settleS: 3 };
+export const smallScale: ScaleSize = { stacks: 300, updatesEach: 15, windowS: 10, settleS: 3, changes: 100 };
 
 export const full: Sizes = {
   rounds: 7,
@@ -51,7 +55,8 @@ export const full: Sizes = {
   settleMs: 30_000,
   windowMs: 60_000,
   restarts: 3,
-  scale: { stacks: 10_000, updatesEach: 15, windowS: 600, settleS: 30 },
+  pushed: 1000,
+  scale: { stacks: 10_000, updatesEach: 15, windowS: 600, settleS: 30, changes: 1000 },
 };
 
 export const quick: Sizes = {
@@ -66,5 +71,6 @@ export const quick: Sizes = {
   settleMs: 5000,
   windowMs: 10_000,
   restarts: 1,
+  pushed: 0,
   scale: { ...smallScale, stacks: 0 },
 };

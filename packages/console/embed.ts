@@ -1,14 +1,15 @@
 /** Executables that can serve the console: its page is in them as files. */
-import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
+import { compile } from "@pko/process/compile";
+
 import { buildConsole } from "./build.ts";
 import { embeddedFolder } from "./src/server/assets.ts";
 
-/** Runs `bun build` with these arguments and the page. */
-export async function compileWithConsole(args: readonly string[]): Promise<void> {
+/** Compiles an executable with the page. */
+export async function compileWithConsole(parts: Parameters<typeof compile>[0]): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "console-"));
   try {
     const page = join(folder, embeddedFolder);
@@ -16,7 +17,7 @@ export async function compileWithConsole(args: readonly string[]): Promise<void>
       await mkdir(dirname(join(page, path)), { recursive: true });
       await writeFile(join(page, path), bytes);
     }
-    execFileSync(process.execPath, ["build", ...args, "--asset", page], { stdio: ["ignore", "ignore", "inherit"] });
+    compile({ ...parts, flags: [...(parts.flags ?? []), "--asset", page] });
   } finally {
     await rm(folder, { recursive: true });
   }

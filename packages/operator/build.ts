@@ -3,19 +3,24 @@ import { join } from "node:path";
 
 import { compileWithConsole } from "@pko/console/embed";
 
-const flags = [
-  "--compile",
-  "--minify",
-  "--bytecode",
-  "--format=esm",
-  // The operator mostly waits: without JIT compilation it needs 10 MB less memory.
-  "--compile-jit-policy=10000",
-  // Files in the folder in which it starts must not configure it.
-  "--no-compile-autoload-dotenv",
-  "--no-compile-autoload-bunfig",
-];
+// The operator mostly waits: without JIT compilation it needs 10 MB less memory.
+const flags = ["--compile-jit-policy=10000"];
 
-const [outfile, ...targets] = process.argv.slice(2);
-if (outfile === undefined || outfile.startsWith("-")) throw new Error("usage: build.ts <outfile> [--target=…]");
-const main = join(import.meta.dir, "src/main.ts");
-await compileWithConsole([...flags, ...targets, main, "--outfile", outfile]);
+interface BuildOptions {
+  readonly outfile: string;
+  /** Another module that starts the operator, for tests. */
+  readonly main?: string;
+  /** Further flags of `bun build`, such as a target. */
+  readonly further?: readonly string[];
+}
+
+export async function buildOperator({ outfile, main, further = [] }: BuildOptions): Promise<void> {
+  const entry = main ?? join(import.meta.dir, "src/main.ts");
+  await compileWithConsole({ main: entry, outfile, flags: [...flags, ...further] });
+}
+
+if (import.meta.main) {
+  const [outfile, ...targets] = process.argv.slice(2);
+  if (outfile === undefined || outfile.startsWith("-")) throw new Error("usage: build.ts <outfile> [--target=…]");
+  await buildOperator({ outfile, further: targets });
+}

@@ -40,6 +40,15 @@ test("every page in docs and examples is reachable from docs/README.md", () => {
   expect(unreachable).toEqual([]);
 });
 
+describe("a page shows the program of its example", () => {
+  for (const name of ["install-from-pulumi", "stack-from-pulumi"]) {
+    test(name, () => {
+      const program = readFileSync(join(root, "examples", name, "typescript/index.ts"), "utf8");
+      expect(byPath.get(`docs/${name}.md`)?.blocks.map(({ text }) => text.trim())).toContain(program.trim());
+    });
+  }
+});
+
 /** The top-level directories: a code span that starts with one of them is a path. */
 const topDirectories = [
   ...new Set(files.filter((path) => path.includes("/")).map((path) => path.split("/", 1)[0] ?? "")),

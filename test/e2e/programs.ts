@@ -99,3 +99,63 @@ class Slow extends pulumi.dynamic.Resource {
 new Slow(pulumi.getStack(), new pulumi.Config().getBoolean("hunger") ?? false);
 `,
   );
+
+/** A ConfigMap, which the provider manages with the service account of the pod. */
+export const configMapProject = (namespace: string): Record<string, string> =>
+  javascriptProject(
+    "settings",
+    `
+const pulumi = require("@pulumi/pulumi");
+
+const call = (method, name, body) =>
+  new Promise((resolve, reject) => {
+    const fs = require("node:fs");
+    const account = (file) => fs.readFileSync("/var/run/secrets/kubernetes.io/serviceaccount/" + file, "utf8");
+    const path = "/api/v1/namespaces/${namespace}/configmaps" + (name ? "/" + name : "");
+    const headers = { authorization: "Bearer " + account("token"), "content-type": "application/json" };
+    const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = process.env;
+    const request = require("node:https").request({ host, port, path, method, headers, ca: account("ca.crt") }, (response) => {
+      let text = "";
+      response.on("data", (part) => (text += part));
+      response.on("end", () => {
+        if (response.statusCode === 404) resolve(undefined);
+        else if (response.statusCode < 300) resolve(JSON.parse(text));
+        else reject(new Error(text));
+      });
+    });
+    request.on("error", reject);
+    request.end(body && JSON.stringify(body));
+  });
+
+const configMap = ({ name, data }) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data });
+
+const provider = {
+  async create(inputs) {
+    await call("POST", "", configMap(inputs));
+    return { id: inputs.name, outs: inputs };
+  },
+  async read(id, props) {
+    const found = await call("GET", id);
+    return found ? { id, props: { ...props, data: found.data ?? {} } } : { id: "", props: {} };
+  },
+  async diff(_, olds, news) {
+    return { changes: JSON.stringify(olds.data) !== JSON.stringify(news.data) };
+  },
+  async update(id, _, news) {
+    await call("PUT", id, configMap(news));
+    return { outs: news };
+  },
+  async delete(id) {
+    await call("DELETE", id);
+  },
+};
+
+class ConfigMap extends pulumi.dynamic.Resource {
+  constructor(name, data) {
+    super(provider, name, { name, data }, undefined, "demo", "ConfigMap");
+  }
+}
+
+new ConfigMap("settings", { mode: "fast", size: "3" });
+`,
+  );

@@ -37,9 +37,9 @@ export class Approver implements AsyncDisposable {
     await Promise.all(this.#work);
   }
 
-  async decide(request: ApprovalRequest, decision: Decision): Promise<void> {
+  async decide(request: ApprovalRequest, decision: Decision): Promise<Approval> {
     this.#decided.add(request.updateUid);
-    await decide(this.#options, request, { decision });
+    return await decide(this.#options, request, { decision });
   }
 
   #onStack(stack: Stack | undefined): void {

@@ -6,7 +6,7 @@ import { seededRandom } from "@pko/testkit";
 
 import { crashPoints, pointText, type Point, type Where } from "./fuse.ts";
 import { findDifference, type Failure } from "./judgement.ts";
-import { Lifecycle, Stuck, type PhaseEnd } from "./lifecycle.ts";
+import { Lifecycle, Stuck, type LifecycleOptions, type PhaseEnd } from "./lifecycle.ts";
 import type { CrashMode } from "./operators.ts";
 import { phases, stories, storyNames, type Phase, type Story } from "./script.ts";
 import type { Stage } from "./stage.ts";
@@ -99,10 +99,14 @@ export const newTally = (calls: number, points: number): Tally => ({
 
 export type Ends = ReadonlyMap<Phase, PhaseEnd>;
 
-export async function runWithoutCrash(stage: Stage, names: readonly Story[] = storyNames): Promise<Ends> {
+export async function runWithoutCrash(
+  stage: Stage,
+  names: readonly Story[] = storyNames,
+  options: LifecycleOptions = {},
+): Promise<Ends> {
   const ends = new Map<Phase, PhaseEnd>();
   const run = async (order: readonly Phase[]): Promise<void> => {
-    await using lifecycle = await Lifecycle.start(stage);
+    await using lifecycle = await Lifecycle.start(stage, options);
     for (const phase of order) ends.set(phase, await lifecycle.run(phase));
   };
   await Promise.all(names.map((name) => run(stories[name])));

@@ -1,6 +1,7 @@
 /** The lifecycle of a Stack whose destructive changes need an approval: what users decide, and when. */
-import { isComplete, type ApprovalRequest, type Stack, type StackSpec, type Update } from "@pko/api";
-import { stacks, updates } from "@pko/operator";
+import { isComplete, type Approval, type ApprovalRequest, type Stack, type StackSpec, type Update } from "@pko/api";
+import { timestamp } from "@pko/kube";
+import { approvals, stacks, updates } from "@pko/operator";
 
 import type { Approver } from "./approver.ts";
 import type { CountingCli } from "./counting-cli.ts";
@@ -85,7 +86,10 @@ async function replaceExpiredPlan({ shop, approver }: DecisionOptions): Promise<
   await approver.decide(await nextRequest(shop, expired), "Approve");
 }
 
-/** The approved plan cannot be applied while another Update runs, and then the Stack is suspended. */
+/**
+ * The approved plan cannot be applied while another Update runs, and then the Stack is suspended. The Approval was used, as if an
+ * operator had been interrupted before it recorded the pod, so it is released.
+ */
 async function withdrawApproved({ shop, approver, cli }: DecisionOptions): Promise<void> {
   const request = await nextRequest(shop);
   cli.block();
@@ -93,9 +97,10 @@ async function withdrawApproved({ shop, approver, cli }: DecisionOptions): Promi
   const isRunning = ({ metadata, status }: Update): boolean =>
     metadata.name === blocker && status?.podUid !== undefined;
   await shop.until("the Update of a user to run", () => shop.update(isRunning));
-  await approver.decide(request, "Approve");
+  const approval = await approver.decide(request, "Approve");
   const applies = ({ spec }: Update): boolean => spec?.applyPlan?.updateUid === request.updateUid;
   const applying = await shop.until("an Update that applies the plan", () => shop.update(applies));
+  await use(shop, approval, applying);
   await applyGate(shop, "four", { suspend: true });
   const isApplying = ({ metadata }: Update): boolean => metadata.uid === applying.metadata.uid;
   await shop.until("that Update to be withdrawn", () => shop.update(isApplying) === undefined);
@@ -104,6 +109,13 @@ async function withdrawApproved({ shop, approver, cli }: DecisionOptions): Promi
     shop.update((update) => update.metadata.name === blocker && isComplete(update)),
   );
   await shop.client.delete(updates, shop.ref(blocker));
+}
+
+async function use({ client }: Shop, { metadata }: Approval, { metadata: user }: Update): Promise<void> {
+  const { name = "", namespace = "" } = metadata;
+  const usedBy = { updateName: user.name ?? "", updateUid: user.uid ?? "", time: timestamp(Date.now()) };
+  const patch = { type: "merge", body: { status: { usedBy } } } as const;
+  await client.patch(approvals, { namespace, name }, { patch, subresource: "status" });
 }
 
 async function createBlocker(shop: Shop): Promise<void> {

@@ -3,8 +3,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { caSecretName, pulumiContainer } from "@pko/api";
-import { toolPath } from "@pko/cluster";
-import { builtin, isNotFound, keyOf, reflector, type Client, type Key, type ApiObject } from "@pko/kube";
+import { readyPort } from "@pko/agent/testing";
+import { goProgramEnv, toolPath } from "@pko/cluster";
+import { builtin, isNotFound, keyOf, refKey, reflector, type Client, type Key, type ApiObject } from "@pko/kube";
 import type { StartRequest } from "@pko/rpc";
 import { issueOperatorCertificate, type Authorities, type Certificate } from "@pko/rpc/pki";
 import { spawnChild, waitFor, type ChildProcess } from "@pko/testkit";
@@ -19,11 +20,15 @@ const timeoutMs = 60_000;
 interface KubeletOptions {
   readonly client: Client;
   readonly namespace: string;
+  /** The operator's namespace; by default, the same. */
+  readonly home?: string;
   readonly folder: string;
-  /** The path of the agent's program. */
-  readonly agent: string;
+  /** The command that starts an agent, without its flags. */
+  readonly agent: readonly string[];
   /** The path of the agents' Pulumi CLI. */
   readonly pulumi: string;
+  /** The workspaces whose pods stay pending; none if absent. */
+  readonly pending?: ReadonlySet<string>;
   /** Called for each call of the operator. */
   readonly arrive: (method: string, workspace: string) => Where | undefined;
   /** Crashes the operator. */
@@ -36,11 +41,12 @@ interface RunningPod {
   readonly proxy: RpcProxy;
 }
 
-/** Every pod has its own loopback address. */
+/** Every pod has its own loopback address, and so has every process: two runs on one machine must not share any. */
 let addresses = 0;
 function nextAddress(): string {
   addresses += 1;
-  return `127.77.${Math.floor(addresses / 250)}.${1 + (addresses % 250)}`;
+  const ofProcess = 2 + (process.pid % 250);
+  return `127.${ofProcess}.${Math.floor(addresses / 250)}.${1 + (addresses % 250)}`;
 }
 
 export class FakeKubelet implements AsyncDisposable {
@@ -69,6 +75,12 @@ export class FakeKubelet implements AsyncDisposable {
     await Promise.all([...this.#pods.keys()].map((key) => this.#stopPod(key)));
   }
 
+  /** The process of a workspace's agent, while its pod runs. */
+  agentPid(workspace: string): number | undefined {
+    const key = refKey({ namespace: this.#options.namespace, name: `${workspace}-workspace-0` });
+    return this.#pods.get(key)?.agent.pid;
+  }
+
   #onPod(key: Key, pod: ApiObject<Pod> | undefined): void {
     this.#wanted.set(key, pod?.metadata.deletionTimestamp ? undefined : pod);
     const before = this.#work.get(key) ?? Promise.resolve();
@@ -92,7 +104,7 @@ export class FakeKubelet implements AsyncDisposable {
     const { namespace } = this.#options;
     const workspace = { namespace, name: name.replace(/-workspace-0$/, "") };
     const container = pod.spec?.containers.find((each) => each.name === pulumiContainer);
-    if (!container) return;
+    if (!container || this.#options.pending?.has(workspace.name)) return;
     const folder = join(this.#options.folder, `pod-${uid}`);
     const certificate = await this.#agentCertificate(`${workspace.name}-workspace-tls`);
     const ip = nextAddress();
@@ -134,6 +146,7 @@ export class FakeKubelet implements AsyncDisposable {
     writeFileSync(join(tls, "tls.key"), certificate.key);
     const tools = (["pulumi", "pulumi-language-yaml"] as const).map((tool) => dirname(toolPath(tool)));
     const env = {
+      ...goProgramEnv,
       ...Object.fromEntries((container.env ?? []).map(({ name, value = "" }) => [name, value])),
       PATH: [...tools, process.env["PATH"] ?? ""].join(":"),
       HOME: home,
@@ -145,13 +158,10 @@ export class FakeKubelet implements AsyncDisposable {
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const logFile = join(folder, "agent.log");
     const agent = spawnChild({
-      command: ["env", "-i", ...variables, process.execPath, this.#options.agent, ...share, ...listen, ...flags],
+      command: ["env", "-i", ...variables, ...this.#options.agent, ...share, ...listen, ...flags],
       logFile,
     });
-    const readPort = async (): Promise<number | undefined> => {
-      const port = /"message":"agent ready"[^\n]*"port":(\d+)/.exec(await Bun.file(logFile).text())?.[1];
-      return port === undefined ? undefined : Number(port);
-    };
+    const readPort = async (): Promise<number | undefined> => readyPort(await Bun.file(logFile).text());
     return { agent, port: await waitFor(readPort, { timeoutMs, what: "an agent to be ready" }) };
   }
 
@@ -168,12 +178,12 @@ export class FakeKubelet implements AsyncDisposable {
   }
 
   async #operatorCertificate(): Promise<Certificate> {
-    const secret = await this.#secret(caSecretName);
+    const secret = await this.#secret(caSecretName, this.#options.home);
     return await issueOperatorCertificate(JSON.parse(textIn(secret, "authorities.json")) as Authorities, new Date());
   }
 
-  async #secret(name: string): Promise<ApiObject<Secret>> {
-    const { client, namespace } = this.#options;
+  async #secret(name: string, namespace = this.#options.namespace): Promise<ApiObject<Secret>> {
+    const { client } = this.#options;
     return await waitFor(() => client.find(builtin.secrets, { namespace, name }), {
       timeoutMs,
       what: `Secret ${name}`,

@@ -44,6 +44,8 @@ export class Stuck extends Error {}
 
 export interface LifecycleOptions extends FaultOptions {
   readonly crashMode?: CrashMode;
+  /** Further variables of the operator. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** The time limit of an undisturbed phase. */
@@ -93,12 +95,13 @@ export class Lifecycle implements AsyncDisposable {
     const own = { client: place.client, namespace: place.name, folder: this.#folder };
     const commits: string[] = [];
     const crash = (): Promise<void> => this.#operators.crash();
-    this.#operators = new Operators({ ...own, program: stage.operator, crashMode: options.crashMode ?? "kill" });
+    const { crashMode = "kill", environment } = options;
+    this.#operators = new Operators({ ...own, program: stage.programs.operator, crashMode, environment });
     this.#injector = new FaultInjector({ ...options, fuse: this.#fuse, crash });
     this.#cli = new CountingCli(this.#folder);
     this.#kubelet = new FakeKubelet({
       ...own,
-      agent: stage.agent,
+      agent: stage.programs.agent,
       pulumi: this.#cli.path,
       arrive: (method, workspace) => this.#injector.arrive(`rpc ${method} ${workspace}`),
       crash,

@@ -146,7 +146,7 @@ export class Observer implements AsyncDisposable {
       .replaceAll(/sha256:[0-9a-f]{64}/g, "DIGEST")
       // In a trigger: a digest of a spec with addresses of this lifecycle.
       .replaceAll(/(run\\*":\\*")[0-9a-f]{32}/g, "$1DIGEST")
-      .replaceAll(/127\.77\.\d+\.\d+/g, "IP")
+      .replaceAll(/127\.(?!0\.0\.1)\d+\.\d+\.\d+/g, "IP")
       .replaceAll(/127\.0\.0\.1:\d+/g, "GIT")
       .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "UID");
     for (const [index, commit] of commits.entries()) text = text.replaceAll(commit, `COMMIT${index + 1}`);

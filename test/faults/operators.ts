@@ -16,9 +16,11 @@ interface OperatorsOptions {
   readonly namespace: string;
   /** Contains the kubeconfig. */
   readonly folder: string;
-  /** The path of the operator's program. */
-  readonly program: string;
+  /** The command that starts the operator, without its flags. */
+  readonly program: readonly string[];
   readonly crashMode: CrashMode;
+  /** Further variables of the operator. */
+  readonly environment?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Short, so that another operator takes over soon. */
@@ -45,7 +47,7 @@ export class Operators implements AsyncDisposable {
   start(): void {
     if (this.#isDisposed) return;
     this.#count += 1;
-    const { folder, namespace, program, crashMode } = this.#options;
+    const { folder, namespace, program, crashMode, environment = {} } = this.#options;
     const flags = {
       kubeconfig: join(folder, "kubeconfig"),
       namespace,
@@ -59,8 +61,8 @@ export class Operators implements AsyncDisposable {
     };
     const given = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
     const mode = crashMode === "freeze" ? ["--leader-elect"] : [];
-    const command = [process.execPath, program, "--allow-http", ...mode, ...given];
-    const operator = spawnChild({ command, logFile: join(folder, "operator.log") });
+    const command = [...program, "--allow-http", ...mode, ...given];
+    const operator = spawnChild({ command, logFile: join(folder, "operator.log"), env: environment });
     this.#latest = operator;
     void this.#restartAfterExit(operator);
   }

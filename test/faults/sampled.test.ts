@@ -1,4 +1,4 @@
-/** A random sample of the crash points of `make faults`. */
+/** A random sample of the crash points of `make faults`, in a random lifecycle: each takes 13 seconds of CPU for each test. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { seededRandom, testSeed } from "@pko/testkit";
@@ -8,15 +8,17 @@ import { findDifference } from "./judgement.ts";
 import { Lifecycle, type LifecycleOptions } from "./lifecycle.ts";
 import { stories, type Phase, type Story } from "./script.ts";
 import { setStage, type Stage } from "./stage.ts";
+import { disconnected, traceReceiver, type ReceivedSpan, type TraceReceiver } from "../traces/receiver.ts";
 
 const timeoutMs = 600_000;
 const seed = testSeed("crash points and faults");
-/** A lifecycle without approvals, and a random one with them. */
-const names: readonly Story[] = ["updates", seededRandom(seed).pick(["control", "decisions"])];
+const name = seededRandom(seed).pick<Story>(["updates", "control", "decisions"]);
+const names: readonly Story[] = [name];
 /** Of each phase. */
 const one = { updates: 1, control: 1, decisions: 1 };
 
 let stage: Stage;
+/** Without a crash. */
 let reference: Ends;
 
 beforeAll(async () => {
@@ -24,6 +26,47 @@ beforeAll(async () => {
   reference = await runWithoutCrash(stage, names);
 }, timeoutMs);
 afterAll(() => stage[Symbol.asyncDispose]());
+
+/** When it is stopped, the operator has sent all spans. */
+async function runTraced(environment: TraceReceiver["environment"], ...phases: Phase[]): Promise<void> {
+  await using lifecycle = await Lifecycle.start(stage, { environment });
+  for (const phase of phases) await lifecycle.run(phase);
+}
+
+/** Of the updates that run for a new commit. */
+function tracesOfCommits(receiver: TraceReceiver): (readonly ReceivedSpan[])[] {
+  const isForCommit = ({ attributes }: ReceivedSpan): boolean =>
+    attributes["pulumi.stack.object"] === "base" &&
+    /^the (?:first update|new revision)/.test(attributes["pulumi.trigger"] ?? "");
+  return [...receiver.traces().values()].filter((trace) => trace.some(isForCommit));
+}
+
+const named = (trace: readonly ReceivedSpan[], name: string): ReceivedSpan[] =>
+  trace.filter((span) => span.name === name);
+
+test(
+  "every trace is connected, and one leads from each pushed commit to the last resource of its update",
+  async () => {
+    using receiver = traceReceiver();
+    await runTraced(receiver.environment, "create", "new commit");
+    expect([...receiver.traces().values()].flatMap(disconnected)).toEqual([]);
+    const traces = tracesOfCommits(receiver);
+    expect(traces).toHaveLength(2);
+    for (const trace of traces) {
+      const [root] = named(trace, "update up");
+      const [poll] = named(trace, "git poll");
+      const [run] = named(trace, "run");
+      expect(root?.attributes["pulumi.reason"]).toBe("UpdateSucceeded");
+      expect(run?.attributes["pulumi.revision"]).toBe(poll?.attributes["pulumi.revision"] ?? "");
+      for (const name of ["reconcile Stack", "reconcile Update", "prepare", "prepare source", "pulumi up"]) {
+        expect(named(trace, name).length, name).toBeGreaterThanOrEqual(1);
+      }
+      const resources = trace.flatMap(({ attributes }) => attributes["pulumi.resource.name"] ?? []);
+      expect(resources).toContain("kept");
+    }
+  },
+  timeoutMs,
+);
 
 async function pointsWithoutFailure(options: Pick<CampaignOptions, "sample" | "crashMode" | "width">): Promise<number> {
   const report = await runCampaign({ stage, stories: names, reference, seed, ...options });
@@ -34,21 +77,18 @@ async function pointsWithoutFailure(options: Pick<CampaignOptions, "sample" | "c
   return points;
 }
 
-async function expectSameOutcomes(options: LifecycleOptions): Promise<Lifecycle[]> {
-  const run = async (order: readonly Phase[]): Promise<Lifecycle> => {
-    await using lifecycle = await Lifecycle.start(stage, options);
-    for (const phase of order) {
-      expect(findDifference(phaseEnd(reference, phase), await lifecycle.run(phase)), phase).toBeUndefined();
-    }
-    return lifecycle;
-  };
-  return await Promise.all(names.map((name) => run(stories[name])));
+async function expectSameOutcomes(options: LifecycleOptions): Promise<Lifecycle> {
+  await using lifecycle = await Lifecycle.start(stage, options);
+  for (const phase of stories[name]) {
+    expect(findDifference(phaseEnd(reference, phase), await lifecycle.run(phase)), phase).toBeUndefined();
+  }
+  return lifecycle;
 }
 
 test(
   "wherever the operator crashes, the outcomes are the same",
   async () => {
-    expect(await pointsWithoutFailure({ width: 4, sample: one })).toBeGreaterThan(10);
+    expect(await pointsWithoutFailure({ width: 1, sample: one })).toBeGreaterThan(stories[name].length / 2);
   },
   timeoutMs,
 );
@@ -70,7 +110,7 @@ test("a pattern that matches no crash point is an error", async () => {
 test.concurrent(
   "wherever a leader is frozen, the next one takes over, and the first does nothing when it resumes",
   async () => {
-    expect(await pointsWithoutFailure({ width: 2, sample: one, crashMode: "freeze" })).toBeGreaterThan(3);
+    expect(await pointsWithoutFailure({ width: 1, sample: one, crashMode: "freeze" })).toBeGreaterThan(1);
   },
   timeoutMs,
 );
@@ -78,10 +118,9 @@ test.concurrent(
 test.concurrent(
   "when one in ten calls to the API server and to agents fails, the outcomes are the same",
   async () => {
-    const lifecycles = await expectSameOutcomes({ faultRate: 0.1, seed });
-    const count = lifecycles.reduce((sum, { injectedFaults }) => sum + injectedFaults, 0);
-    console.log(`    ${count} injected faults`);
-    expect(count).toBeGreaterThan(20);
+    const { injectedFaults } = await expectSameOutcomes({ faultRate: 0.1, seed });
+    console.log(`    ${injectedFaults} injected faults`);
+    expect(injectedFaults).toBeGreaterThan(10);
   },
   timeoutMs,
 );

@@ -91,7 +91,8 @@ export class Script {
       }
       case "timeout":
         execFileSync("mkfifo", [this.#pipe]);
-        await this.#applyVault("hung", { updateTimeoutSeconds: 3, maxFailures: 1 });
+        // Long enough for the CLI to start the preview on a busy machine.
+        await this.#applyVault("hung", { updateTimeoutSeconds: 10, maxFailures: 1 });
         return () => shop.hasReason("vault", "RetriesExhausted");
       case "suspend":
         await this.#applyVault("two", { suspend: true });

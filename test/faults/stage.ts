@@ -5,32 +5,37 @@ import { join } from "node:path";
 
 import { toolPath } from "@pko/cluster";
 import { approvals } from "@pko/operator";
-import { spawnChild, type ApiServer, type ChildProcess } from "@pko/testkit";
+import { programPath, spawnChild, type ApiServer, type ChildProcess } from "@pko/testkit";
 
 import { apiServerWithApi } from "../integration/api/install.ts";
 import { untilDenied } from "../integration/install/users.ts";
 
-const root = join(import.meta.dir, "../..");
-
 export interface Stage extends AsyncDisposable {
   readonly server: ApiServer;
   readonly folder: string;
-  /** Bundled once, because each lifecycle starts them several times. */
-  readonly operator: string;
-  readonly agent: string;
+  readonly programs: Programs;
 }
 
-export async function setStage(): Promise<Stage> {
+/** The commands that start our programs, without their flags. */
+export interface Programs {
+  readonly operator: readonly string[];
+  readonly agent: readonly string[];
+}
+
+const bundledPrograms = (): Programs => ({
+  operator: [process.execPath, programPath("operator")],
+  agent: [process.execPath, programPath("agent")],
+});
+
+export async function setStage(programs: Programs = bundledPrograms()): Promise<Stage> {
   const server = await apiServerWithApi();
   await untilDenied("the policy for Approvals to be in force", () => approveAsNobody(server));
   const folder = mkdtempSync(join(tmpdir(), "pko-faults-"));
   const controllers = startControllers(server, folder);
-  const [operator, agent] = await Promise.all([bundle(folder, "operator"), bundle(folder, "agent")]);
   return {
     server,
     folder,
-    operator,
-    agent,
+    programs,
     async [Symbol.asyncDispose]() {
       await controllers.stop("SIGKILL");
       rmSync(folder, { recursive: true, force: true });
@@ -60,15 +65,4 @@ function startControllers(server: ApiServer, folder: string): ChildProcess {
     "--concurrent-gc-syncs=4",
   ];
   return spawnChild({ command, logFile: join(folder, "controllers.log") });
-}
-
-async function bundle(folder: string, name: "operator" | "agent"): Promise<string> {
-  const built = await Bun.build({
-    entrypoints: [join(root, `packages/${name}/src/main.ts`)],
-    target: "bun",
-    outdir: folder,
-    naming: `${name}.js`,
-  });
-  if (!built.success) throw new AggregateError(built.logs, `${name} cannot be bundled`);
-  return join(folder, `${name}.js`);
 }

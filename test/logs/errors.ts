@@ -1,4 +1,5 @@
 /** Errors in the logs of the operator and of agents: there must be none except those that a test expects. */
+import { parseLogLine } from "@pko/records";
 
 /** A line of the operator's log below the level error, in either format. */
 const harmless = /^(\{"level":"(debug|info|warn)"|\d{4}-\S+Z (DEBUG|INFO |WARN ) )/;
@@ -10,9 +11,12 @@ export const operatorErrors = (log: string): string[] => entriesOf(log).filter((
 const entriesOf = (log: string): string[] => log.split(/\n(?!\s)/).filter((entry) => entry.trim() !== "");
 
 /** Other lines are the CLI's output and the feed: what a program does wrong is not an error of the agent that reports it. */
-const agentError = /^\{"time":"[^"]*","level":"error",/;
+export const agentErrors = (log: string): string[] => log.split("\n").filter(isAgentError);
 
-export const agentErrors = (log: string): string[] => log.split("\n").filter((line) => agentError.test(line));
+function isAgentError(text: string): boolean {
+  const line = parseLogLine(text);
+  return line.kind === "message" && line.message?.level === "error";
+}
 
 /** Those that match none of the patterns. */
 export const unexpected = (found: readonly string[], expected: readonly RegExp[]): string[] =>

@@ -7,6 +7,7 @@ import {
   builtin,
   connect,
   isNotFound,
+  mayUser,
   resource,
   staticCredentials,
   type Client,
@@ -33,6 +34,8 @@ export interface OperatorAccount extends AsyncDisposable {
   /** The text of a kubeconfig with this token. */
   readonly kubeconfig: string;
   remove(): Promise<void>;
+  /** For an account whose namespaces are removed, too. */
+  removeFromCluster(): Promise<void>;
 }
 
 /** Returns when its roles are effective. */
@@ -45,15 +48,17 @@ export async function operatorAccount(options: AccountOptions): Promise<Operator
   await Promise.all(objects.map(([resource, object]) => client.create(resource, object)));
   const token = await serviceAccountToken(client, { namespace: home, name }, 86_400);
   await Promise.all(grants.map((grant) => waitUntilEffective(client, grant, reviewedUser({ name, home }))));
-  const remove = async (): Promise<void> => {
-    await Promise.all(objects.map(([resource, { metadata }]) => deleteIfFound(client, resource, metadata)));
+  const removeObjects = async (removed: readonly Created[]): Promise<void> => {
+    await Promise.all(removed.map(([resource, { metadata }]) => deleteIfFound(client, resource, metadata)));
   };
+  const remove = (): Promise<void> => removeObjects(objects);
   const { ca = "" } = (await admin.access()).tls;
   const cluster = { server: admin.server, "certificate-authority-data": Buffer.from(ca).toString("base64") };
   return {
     credentials: staticCredentials({ server: admin.server, token, tls: { ca } }),
     kubeconfig: kubeconfigText({ cluster, user: { token } }),
     remove,
+    removeFromCluster: () => removeObjects(objects.filter(([resource]) => !resource.namespaced)),
     [Symbol.asyncDispose]: remove,
   };
 }
@@ -70,16 +75,13 @@ interface Grant {
   readonly namespace?: string;
 }
 
-/** Like templates/rbac.yaml of the chart. */
+/** Like templates/rbac.yaml of the chart, but with one role for each scope: each object costs a scene several requests. */
 function operatorGrants(name: string, { home, namespaces, withoutClasses }: AccountOptions): Grant[] {
-  const served = { name: `${name}-served`, rules: servedRules };
-  return [
-    { name: `${name}-own`, rules: ownRules, namespace: home },
-    ...(namespaces?.map((namespace) => ({ ...served, namespace })) ?? [served]),
-    { name: `${name}-crds`, rules: crdRules },
-    ...(withoutClasses ? [] : [{ name: `${name}-classes`, rules: classRules }]),
-    { name: `${name}-metrics-auth`, rules: metricsAuthRules },
-  ];
+  const inCluster = [...crdRules, ...(withoutClasses ? [] : classRules), ...metricsAuthRules];
+  const rules = new Map<string | undefined, readonly Rule[]>([[home, ownRules]]);
+  for (const scope of namespaces ?? [undefined]) rules.set(scope, [...(rules.get(scope) ?? []), ...servedRules]);
+  rules.set(undefined, [...(rules.get(undefined) ?? []), ...inCluster]);
+  return Array.from(rules, ([namespace, rules]) => ({ name, rules, ...(namespace !== undefined && { namespace }) }));
 }
 
 const group = "rbac.authorization.k8s.io";
@@ -122,18 +124,6 @@ const reviewedUser = ({ name, home }: Identity): object => ({
   groups: ["system:serviceaccounts", `system:serviceaccounts:${home}`, "system:authenticated"],
 });
 
-interface AccessReview extends KubeObject {
-  readonly spec: object;
-  readonly status?: { readonly allowed?: boolean };
-}
-
-const accessReviews = resource<AccessReview>({
-  apiVersion: "authorization.k8s.io/v1",
-  kind: "SubjectAccessReview",
-  plural: "subjectaccessreviews",
-  namespaced: false,
-});
-
 /** The authorizer sees roles and bindings a moment after they are written. */
 async function waitUntilEffective(client: Client, { name, rules, namespace }: Grant, user: object): Promise<void> {
   const [rule] = rules;
@@ -144,11 +134,7 @@ async function waitUntilEffective(client: Client, { name, rules, namespace }: Gr
     resource: rule?.resources[0],
     name: rule?.resourceNames?.[0],
   };
-  const { apiVersion, kind } = accessReviews;
-  const review = { apiVersion, kind, metadata: {}, spec: { ...user, resourceAttributes } };
-  await waitFor(async () => (await client.create(accessReviews, review)).status?.allowed, {
-    what: `${name} to be effective`,
-  });
+  await waitFor(() => mayUser(client, { ...user, resourceAttributes }), { what: `${name} to be effective` });
 }
 
 async function deleteIfFound(client: Client, resource: Resource, metadata: KubeObject["metadata"]): Promise<void> {

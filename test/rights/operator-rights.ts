@@ -1,5 +1,5 @@
 /**
- * The account of an operator that runs inside a test and watches only its own namespace. A request with the response 403
+ * The account of an operator that runs inside a test and watches only its own namespace, which the test removes. A request with the response 403
  * fails the test, unless the test expects it.
  */
 import { connect, type Client, type ConnectOptions, type Credentials } from "@pko/kube";
@@ -39,7 +39,7 @@ export class OperatorRights implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#account.remove();
+    await this.#account.removeFromCluster();
     assertNoneForbidden(this.#responses.found, this.#expected);
   }
 }

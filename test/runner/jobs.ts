@@ -2,6 +2,8 @@
 import { chmod, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import { goProgramEnv } from "@pko/cluster";
+
 import { addReports, brokenReport, parseReport, summary, type Report } from "./report.ts";
 import { repositoryRoot, type Job } from "./suites.ts";
 
@@ -23,7 +25,7 @@ export async function runJob(job: Job, { temporary, env }: JobEnvironment): Prom
   // The kernel ends it with this process, whatever ends this process.
   const child = Bun.spawn(["setpriv", "--pdeathsig", "KILL", "--", ...command], {
     cwd: repositoryRoot,
-    env: { ...process.env, ...env, TMPDIR: folder },
+    env: { ...process.env, ...goProgramEnv, ...env, TMPDIR: folder },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

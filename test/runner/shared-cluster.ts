@@ -1,7 +1,7 @@
 /** The cluster on which end-to-end tests run: a new local one, or the user's own, which is neither started nor stopped. */
 import { join } from "node:path";
 
-import { buildOwnCli, clusterKubeconfig, deployableImage, givenKubeconfig, toolPath } from "@pko/cluster";
+import { buildOwnCli, deployableImage, givenKubeconfig, kubectlCommand } from "@pko/cluster";
 
 import { repositoryRoot } from "./suites.ts";
 
@@ -43,7 +43,6 @@ export async function stopCluster(): Promise<void> {
 async function installedOperator(): Promise<string> {
   const namespace = "pulumi-kubernetes-operator";
   const query = ["get", "deployments", "--namespace", namespace, "--output=name"];
-  const command = [toolPath("kube"), "kubectl", `--kubeconfig=${clusterKubeconfig()}`, ...query];
-  const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+  const child = Bun.spawn(kubectlCommand(...query), { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
   return (await new Response(child.stdout).text()).trim();
 }

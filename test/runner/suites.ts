@@ -27,7 +27,20 @@ export interface Suite {
   readonly cluster?: "own" | "shared";
 }
 
-const packageNames = ["api", "install", "git", "kube", "records", "rpc", "agent", "operator", "cli", "console"];
+const packageNames = [
+  "api",
+  "install",
+  "git",
+  "forge",
+  "process",
+  "kube",
+  "records",
+  "rpc",
+  "agent",
+  "operator",
+  "cli",
+  "console",
+];
 const packages = packageNames.map((name) => `packages/${name}`);
 const clusterPrograms = ["kube", "pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"];
 
@@ -44,14 +57,25 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     folders: ["packages/testkit", "test/integration", "test/faults"],
     jobPer: "folder",
     splitFolders: ["test/integration/agent", "test/integration/console"],
-    // Helm and Argo CD render the chart and run the health checks, and docs mention their commands.
-    tools: [...clusterPrograms, "pulumi-language-go", "helm", "argocd"],
+    // Helm and Argo CD render the chart and run the health checks, and docs mention their commands. promtool and Prometheus test the alerts.
+    tools: [
+      ...clusterPrograms,
+      "pulumi-language-go",
+      "pulumi-language-python",
+      "language-host",
+      "pulumi-resource-kubernetes",
+      "helm",
+      "argocd",
+      "gitea",
+      "promtool",
+      "prometheus",
+    ],
   },
   cluster: { folders: ["test/cluster"], jobPer: "suite", tools: clusterPrograms, cluster: "own" },
   e2e: {
     folders: ["test/e2e"],
     jobPer: "file",
-    tools: ["argocd", "helm", "source-controller", "versitygw"],
+    tools: ["argocd", "helm", "source-controller", "versitygw", "pulumi-resource-kubernetes"],
     cluster: "shared",
   },
 };
@@ -67,14 +91,27 @@ const exclusiveFiles: ReadonlySet<string> = new Set([
 
 /** What takes longest starts first, so that no single job is left running at the end. */
 const longestJobs: readonly string[] = [
-  "test/faults",
   "test/integration/stack",
   "test/integration/update",
+  "test/integration/agent/plans.test.ts",
+  "test/integration/docs",
+  "test/faults",
+  "test/integration/console/pages.test.ts",
   "test/integration/workspace",
+  "test/integration/install",
+  "test/integration/api",
+  "test/integration/agent/lifecycle.test.ts",
   "test/integration/ca",
-  "test/e2e/operator/lost-node.test.ts",
-  "test/e2e/install/reinstall.test.ts",
   "test/e2e/languages/languages.test.ts",
+  "test/e2e/examples/examples.test.ts",
+  "test/e2e/operator/lost-node.test.ts",
+  "test/e2e/install/chart.test.ts",
+  "test/e2e/control/drift.test.ts",
+  "test/e2e/inputs/environment.test.ts",
+  "test/e2e/install/reinstall.test.ts",
+  "test/e2e/argocd/argo-cd.test.ts",
+  "test/e2e/sources/flux.test.ts",
+  "test/e2e/inputs/backends.test.ts",
   "test/e2e/operator/crashes.test.ts",
 ];
 

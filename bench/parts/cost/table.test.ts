@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { costTable, countRequests } from "./table.ts";
+import { averages, costTable, countRequests } from "./table.ts";
 
 const query = new URLSearchParams();
 
@@ -28,5 +28,14 @@ test("the table has a column for each operation", () => {
     "CPU of the API server     30 ms     30 ms",
     "requests                      2         0",
     "  get secrets                 2",
+  ]);
+});
+
+test("rounds are averaged, and a request that not every round makes is a fraction", () => {
+  const cost = (operatorMs: number, requests: Record<string, number>) => [
+    { title: "creation", operatorMs, apiServerMs: 30, requests },
+  ];
+  expect(averages([cost(10, { "get secrets": 2 }), cost(20, { "get secrets": 2, "list pods": 1 })])).toEqual([
+    { title: "creation", operatorMs: 15, apiServerMs: 30, requests: { "get secrets": 2, "list pods": 0.5 } },
   ]);
 });

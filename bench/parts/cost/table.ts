@@ -23,6 +23,22 @@ export function countRequests(
   return Object.fromEntries([...counts].toSorted(([a], [b]) => a.localeCompare(b)));
 }
 
+/** Of lifecycles with the same operations. */
+export function averages(rounds: readonly (readonly Cost[])[]): Cost[] {
+  const mean = (values: readonly number[]): number =>
+    Math.round((values.reduce((sum, each) => sum + each, 0) / rounds.length) * 10) / 10;
+  return (rounds[0] ?? []).map(({ title }, index) => {
+    const costs = rounds.flatMap((round) => round[index] ?? []);
+    const keys = [...new Set(costs.flatMap(({ requests }) => Object.keys(requests)))].toSorted();
+    return {
+      title,
+      operatorMs: mean(costs.map(({ operatorMs }) => operatorMs)),
+      apiServerMs: mean(costs.map(({ apiServerMs }) => apiServerMs)),
+      requests: Object.fromEntries(keys.map((key) => [key, mean(costs.map(({ requests }) => requests[key] ?? 0))])),
+    };
+  });
+}
+
 export function costTable(costs: readonly Cost[]): string {
   const keys = [...new Set(costs.flatMap(({ requests }) => Object.keys(requests)))].toSorted();
   const total = ({ requests }: Cost): number => Object.values(requests).reduce((sum, each) => sum + each, 0);
@@ -30,7 +46,7 @@ export function costTable(costs: readonly Cost[]): string {
     ["", ...costs.map(({ title }) => title)],
     ["CPU of the operator", ...costs.map(({ operatorMs }) => `${Math.round(operatorMs)} ms`)],
     ["CPU of the API server", ...costs.map(({ apiServerMs }) => `${Math.round(apiServerMs)} ms`)],
-    ["requests", ...costs.map((cost) => String(total(cost)))],
+    ["requests", ...costs.map((cost) => String(Math.round(total(cost) * 10) / 10))],
     ...keys.map((key) => [`  ${key}`].concat(costs.map(({ requests }) => String(requests[key] ?? "")))),
   ];
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));

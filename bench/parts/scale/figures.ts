@@ -1,5 +1,5 @@
 /** What the benchmark of scale measures. */
-import type { Usage } from "./operator-process.ts";
+import type { Usage } from "../usage.ts";
 import type { RequestCounts } from "./requests.ts";
 
 export interface Phase {
@@ -14,7 +14,7 @@ export interface Phase {
 }
 
 export interface ScaleFigures {
-  /** Without Stacks, with Stacks, and twice with their Updates. */
+  /** Without Stacks, with Stacks, and twice with their Updates; without Updates, twice with Stacks. */
   readonly phases: readonly Phase[];
   readonly window: {
     readonly seconds: number;
@@ -24,17 +24,21 @@ export interface ScaleFigures {
     /** Except those to Leases. */
     readonly writes: RequestCounts;
   };
+  /** Stacks that were changed together, and when the operator had written the status of the last one. */
+  readonly changes?: { readonly count: number; readonly observedMs: number; readonly cpuMs: number } | undefined;
 }
 
 export interface MemoryPerObject {
   readonly stackKb: number;
-  readonly updateKb: number;
+  /** Absent without Updates. */
+  readonly updateKb?: number;
 }
 
 /** From the differences between the phases, without pages of files. Pure. */
 export function memoryPerObject(phases: readonly Phase[]): MemoryPerObject | undefined {
   const [none, stacks, last] = [phases[0], phases[1], phases.at(-1)];
-  if (!none || !stacks || !last || stacks.stacks === 0 || last.updates === 0) return undefined;
+  if (!none || !stacks || !last || stacks.stacks === 0) return undefined;
   const kbBetween = (from: Phase, to: Phase): number => (to.usage.anonymousMb - from.usage.anonymousMb) * 1000;
-  return { stackKb: kbBetween(none, stacks) / stacks.stacks, updateKb: kbBetween(stacks, last) / last.updates };
+  const stackKb = kbBetween(none, stacks) / stacks.stacks;
+  return last.updates === 0 ? { stackKb } : { stackKb, updateKb: kbBetween(stacks, last) / last.updates };
 }

@@ -1,6 +1,6 @@
 /**
  * Ten thousand idle Stacks and their history: `bun bench/parts/scale/main.ts [--stacks=10000] [--updates=15] [--window=600]
- * [--json]`. The compiled operator runs with a real API server and without a cluster, since idle Stacks have no pods.
+ * [--changes=1000] [--json]`. The compiled operator runs with a real API server and without a cluster, since idle Stacks have no pods.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,11 +10,12 @@ import { parseArgs } from "node:util";
 import { repositoryRoot, run } from "@pko/cluster";
 import { builtin, isAlreadyExists, resource, type KubeObject } from "@pko/kube";
 import { programs, stacks, updates } from "@pko/operator";
+import { buildOperator } from "@pko/operator/build";
 import { startApiServer, waitFor, type ApiServer } from "@pko/testkit";
 
 import { storeObjects, type StoredObject } from "./etcd.ts";
 import type { Phase, ScaleFigures } from "./figures.ts";
-import { OperatorProcess } from "./operator-process.ts";
+import { OperatorProcess } from "../operator-process.ts";
 import { copiesOf, stackObjects, updateObjects, type Copy, type IdleStack, type Population } from "./population.ts";
 import { addedSince, writesIn } from "./requests.ts";
 
@@ -25,6 +26,8 @@ const { values } = parseArgs({
     updates: { type: "string", default: "15" },
     /** Seconds in which the idle operator is observed. */
     window: { type: "string", default: "600" },
+    /** Stacks that are changed at the end, as fast as possible. */
+    changes: { type: "string", default: "1000" },
     /** Seconds before memory is read. */
     settle: { type: "string", default: "30" },
     executable: { type: "string" },
@@ -65,7 +68,7 @@ async function measure(): Promise<ScaleFigures> {
 async function compiled(folder: string): Promise<string> {
   say("compiling the operator");
   const executable = join(folder, "operator");
-  await run([process.execPath, join(repositoryRoot, "packages/operator/build.ts"), executable]);
+  await buildOperator({ outfile: executable });
   return executable;
 }
 
@@ -79,16 +82,47 @@ async function measureOn(parts: Omit<Bench, "copies">, template: IdleStack): Pro
   say("storing the Stacks");
   await store(server, stackObjects(population, copies));
   phases.push(await startOnce({ ...parts, copies }, { stacks: copies.length, updates: 0 }));
-  say("storing the Updates");
   const each = Number(values.updates);
-  await store(server, updateObjects(population, copies, each));
   const all = { stacks: copies.length, updates: copies.length * each };
-  phases.push(await startOnce({ ...parts, copies }, all));
+  if (each > 0) {
+    say("storing the Updates");
+    await store(server, updateObjects(population, copies, each));
+    phases.push(await startOnce({ ...parts, copies }, all));
+  }
   const { operator, ...last } = await start({ ...parts, copies }, all);
   phases.push(last);
   const window = await observe(operator, server);
+  const changes = await change(operator, server, copies.slice(0, Number(values.changes)));
   await operator.stop();
-  return { phases, window };
+  return { phases, window, ...(changes && { changes }) };
+}
+
+/** Requests of the benchmark at the same time. */
+const changeWidth = 20;
+
+/** Changes the Stacks, and waits until the operator has written the status of all of them. Undefined without Stacks. */
+async function change(
+  operator: OperatorProcess,
+  server: ApiServer,
+  changed: readonly Copy[],
+): Promise<ScaleFigures["changes"]> {
+  if (changed.length === 0) return undefined;
+  say(`changing ${changed.length} Stacks`);
+  const { cpuMs } = operator.usage();
+  const begin = performance.now();
+  const limit = { timeoutMs: catchUpTimeoutMs, what: "the operator to observe the changes" };
+  await inParallel(changed, (copy) => toggleSuspend(server, copy));
+  await operator.whileRunning(inParallel(changed, (copy) => waitFor(() => isObserved(server, copy), limit)));
+  const observedMs = performance.now() - begin;
+  return { count: changed.length, observedMs, cpuMs: operator.usage().cpuMs - cpuMs };
+}
+
+async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
+  const waiting = items.values();
+  const takeTurns = async (): Promise<void> => {
+    for (const item of waiting) await work(item);
+  };
+  await Promise.all(Array.from({ length: changeWidth }, takeTurns));
 }
 
 /** The watch cache of a running API server does not expect several objects with one revision; a new one lists them. */
@@ -142,7 +176,9 @@ async function start(
   const probes = copies.filter((_, index) => index % step === 0).slice(0, probeCount);
   for (const probe of probes) await toggleSuspend(server, probe);
   const begin = performance.now();
-  const operator = await OperatorProcess.start(executable, server, folder);
+  const { kubeconfig } = server;
+  const namespace = "pulumi-kubernetes-operator";
+  const operator = await OperatorProcess.start({ executable, kubeconfig, namespace, folder });
   const limit = { timeoutMs: catchUpTimeoutMs, what: "the operator to catch up" };
   for (const probe of probes) await operator.whileRunning(waitFor(async () => isObserved(server, probe), limit));
   const caughtUpMs = performance.now() - begin;

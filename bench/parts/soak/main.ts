@@ -1,53 +1,102 @@
 /**
- * A long load test of the runtime: a watch that is reconnected while objects change, an mTLS server with
- * 200 long streams, and process groups that are killed and reaped. It fails if something is lost or if memory grows.
+ * `make soak`: the compiled operator and agents against a real API server for half an hour. Stacks change, are created and
+ * deleted, agents are restarted, connections and streams are aborted. It fails if something is not deployed, or if memory,
+ * handles or queues grow.
  *
- *   bun bench/parts/soak/main.ts [minutes]
+ *   bun bench/parts/soak/main.ts [--minutes=30] [--leak] [--report=page]
  */
-import { startApiServer } from "@pko/testkit";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
 
-import { memoryFaults } from "./memory.ts";
-import { processChurn } from "./processes.ts";
-import { streamServer } from "./streams.ts";
-import { watchUnderEvents } from "./watch.ts";
+import { stopSharedApiServer } from "@pko/testkit";
 
-const minutes = Number(process.argv[2] ?? 30);
-const streams = 200;
-/** The runtime's caches fill in the first minute; growth is measured after that. */
-const warmUpMs = Math.min(60_000, minutes * 15_000);
-const sampleMs = 5_000;
-const reportMs = 30_000;
+import { operatorErrors, unexpected } from "../../../test/logs/errors.ts";
+import { buildExecutables } from "./executables.ts";
+import { judge } from "./gates.ts";
+import { Loads } from "./loads.ts";
+import { compareRest, isPassed, markdown, type SoakReport } from "./report.ts";
+import { Sampler } from "./sampler.ts";
+import { Scene } from "./scene.ts";
 
-const server = await startApiServer();
-const end = AbortSignal.timeout(minutes * 60_000);
-const started = Date.now();
-const samples: number[] = [];
+const { values } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "30" },
+    /** Runs an operator with a leak, which must be detected. */
+    leak: { type: "boolean", default: false },
+    /** A page for the report. */
+    report: { type: "string" },
+  },
+});
 
-const watch = watchUnderEvents(server, end);
-const streaming = await streamServer(streams, end);
-const processes = processChurn(end);
-const sampling = setInterval(() => {
-  if (Date.now() - started >= warmUpMs) samples.push(residentMegabytes());
-}, sampleMs);
-const report = setInterval(() => console.log(line()), reportMs);
+const minutes = Number(values.minutes);
+if (!(minutes >= 1)) throw new Error(`MINUTES is ${values.minutes}: set it to a number that is not less than 1`);
+/** Caches and the heap grow to their normal size first. */
+const warmUpMinutes = Math.min(6, minutes / 3);
+const progressMs = 30_000;
+/** Of connections that were aborted and of responses that were replaced. */
+const provokedErrors = [/ECONNRESET|injected by a test/];
+const maxErrorLength = 500;
 
-await Promise.all([watch.done, streaming.done, processes.done]);
-clearInterval(sampling);
-clearInterval(report);
-await server.stop();
-
-console.log(line());
-const faults = [...watch.faults(), ...streaming.faults(), ...processes.faults(), ...memoryFaults(samples)];
-console.log(`resident memory: first ${samples.at(0)?.toFixed(1)} MB, last ${samples.at(-1)?.toFixed(1)} MB`);
-for (const fault of faults) console.log(`fault: ${fault}`);
-console.log(faults.length === 0 ? "no faults" : `${faults.length} faults`);
-process.exit(faults.length === 0 ? 0 : 1);
-
-function line(): string {
-  const seconds = Math.round((Date.now() - started) / 1000);
-  return `${String(seconds).padStart(5)} s  ${residentMegabytes().toFixed(1)} MB  ${watch.summary()}  ${streaming.summary()}  ${processes.summary()}`;
+async function main(): Promise<boolean> {
+  const folder = mkdtempSync(join(tmpdir(), "pko-soak-"));
+  try {
+    console.error("compiling the operator and the agent");
+    const executables = await buildExecutables(folder, values);
+    await using scene = await Scene.open(executables);
+    const report = await soak(scene);
+    const text = markdown(report);
+    console.log(text);
+    if (values.report !== undefined) keep(values.report, text);
+    return isPassed(report);
+  } finally {
+    await stopSharedApiServer();
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
-function residentMegabytes(): number {
-  return process.memoryUsage().rss / 1e6;
+async function soak(scene: Scene): Promise<SoakReport> {
+  const end = AbortSignal.timeout(minutes * 60_000);
+  const loads = new Loads(scene, end);
+  await scene.operator.whileRunning(loads.prepare());
+  const sampler = new Sampler(scene);
+  const before = await sampler.atRest();
+  scene.disturb();
+  const progress = setInterval(() => console.error(progressLine(sampler, loads)), progressMs);
+  const failures: string[] = [];
+  const note = (error: unknown): void => void failures.push(error instanceof Error ? error.message : String(error));
+  await scene.operator.whileRunning(Promise.all([loads.run(), sampler.run(end)])).catch(note);
+  clearInterval(progress);
+  const after = await scene.operator.whileRunning(sampler.atRest()).catch((error: unknown) => (note(error), {}));
+  failures.push(...scene.forbidden.map((request) => `the operator got the response 403: ${request}`));
+  const logged = operatorErrors(readFileSync(scene.operator.logFile, "utf8"));
+  failures.push(...unexpected(logged, provokedErrors).map((line) => `logged: ${line.slice(0, maxErrorLength)}`));
+  const metrics = await scene.operator.metrics();
+  return {
+    minutes,
+    warmUpMinutes,
+    machine: `${cpus().length} cores`,
+    counts: loads.counts,
+    requests: scene.requests,
+    injectedFaults: scene.injectedFaults,
+    watches: metrics.get("reflector_watches_total") ?? 0,
+    findings: judge(sampler.samples.filter(({ seconds }) => seconds >= warmUpMinutes * 60)),
+    rest: compareRest(before, after),
+    failures: [...failures, ...scene.kubelet.faults.map(String)],
+  };
 }
+
+/** The report is the part of the page between these comments. */
+function keep(page: string, report: string): void {
+  const parts = /^([^]*<!-- report -->\n)[^]*(<!-- end of report -->[^]*)$/.exec(readFileSync(page, "utf8"));
+  if (!parts) throw new Error(`${page} has no place for a report`);
+  writeFileSync(page, `${parts[1]}\n${report}\n${parts[2]}`);
+}
+
+function progressLine({ seconds, samples }: Sampler, { counts }: Loads): string {
+  const shown = Object.entries({ ...samples.at(-1)?.values, ...counts });
+  return `${seconds.toFixed(0)} s: ${shown.map(([name, value]) => `${name} ${Math.round(value)}`).join(", ")}`;
+}
+
+process.exit((await main()) ? 0 : 1);

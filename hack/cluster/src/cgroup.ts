@@ -14,11 +14,23 @@ export async function createCgroup(): Promise<void> {
   for (const hierarchy of hierarchies()) {
     for (const group of groups) await mkdir(join(hierarchy, group), { recursive: true });
   }
-  if (!unified) return;
+  if (unified) await enableControllers(groups);
+  await setCpuWeight();
+}
+
+async function enableControllers(groups: readonly string[]): Promise<void> {
   const controllers = (await readFile(join(mountPoint, "cgroup.controllers"), "utf8")).trim().split(" ");
   const enable = controllers.map((name) => `+${name}`).join(" ");
   for (const group of [mountPoint, ...groups.map((name) => join(mountPoint, name))])
     await writeFile(join(group, "cgroup.subtree_control"), enable);
+}
+
+/** All pods together have the weight of eight processes: with the weight of one, they would starve next to the tests. */
+async function setCpuWeight(): Promise<void> {
+  const [file, weight] = unified
+    ? [join(mountPoint, cgroup, "cpu.weight"), 8 * 100]
+    : [join(mountPoint, "cpu", cgroup, "cpu.shares"), 8 * 1024];
+  if (existsSync(file)) await writeFile(file, String(weight));
 }
 
 /** False while the kernel rejects it because a process in the cgroup is still ending. */

@@ -1,8 +1,9 @@
 /** The cluster that everything here uses: the local one, or the user's own. */
 import { existsSync } from "node:fs";
 
+import { ensureClients, kubectlCommand } from "./clients.ts";
+import { givenKubeconfig } from "./given-cluster.ts";
 import { buildImages, imagesLayout } from "./images.ts";
-import { layout } from "./layout.ts";
 import { runningSupervisor, startCluster, stopCluster, untilReady } from "./lifecycle.ts";
 import { isDnsReady } from "./network.ts";
 import { stateRoot } from "./paths.ts";
@@ -10,13 +11,6 @@ import { findProblems, inspectMachine, installPackages, missingPackages } from "
 import { attempt, isOnPath } from "./shell.ts";
 import { buildTools, clusterTools, toolPath } from "./tools.ts";
 import { until } from "./until.ts";
-
-/** The user's own cluster is used, but never started or stopped. The environment variable KUBECONFIG is never read. */
-export const givenKubeconfig = process.env["CLUSTER_KUBECONFIG"];
-
-export function clusterKubeconfig(): string {
-  return givenKubeconfig ?? layout(stateRoot).kubeconfig;
-}
 
 /** Without DNS it starts faster, which is enough for pods that use IP addresses; a later call adds DNS. */
 export async function clusterUp({ dns }: { readonly dns: boolean }): Promise<void> {
@@ -73,22 +67,15 @@ async function checkMachine(): Promise<void> {
 
 async function checkGivenCluster(path: string): Promise<void> {
   if (!existsSync(path)) throw new UserError([`CLUSTER_KUBECONFIG is ${path}, which does not exist`]);
-  await buildTools(["kube"]);
-  const { code, stderr } = await attempt([
-    toolPath("kube"),
-    "kubectl",
-    `--kubeconfig=${path}`,
-    "get",
-    "--raw",
-    "/readyz",
-  ]);
+  await ensureClients("kubectl");
+  const { code, stderr } = await attempt(kubectlCommand("get", "--raw", "/readyz"));
   if (code !== 0) throw new UserError([`the cluster of CLUSTER_KUBECONFIG does not respond: ${stderr.trim()}`]);
   console.error("using the cluster of CLUSTER_KUBECONFIG; no local cluster is started");
 }
 
 function announce(state: string): void {
   console.error(`the cluster ${state}; to use it:`);
-  console.error(`  alias kubectl="${toolPath("kube")} kubectl --kubeconfig=${clusterKubeconfig()}"`);
+  console.error(`  alias kubectl="${kubectlCommand().join(" ")}"`);
 }
 
 /** Problems that the user can fix, one line each. */

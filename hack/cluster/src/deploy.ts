@@ -1,36 +1,36 @@
 /** `make deploy`: installs the operator with its chart. */
 import { join } from "node:path";
 
-import { clusterKubeconfig, clusterUp } from "./cluster.ts";
+import { ensureClients, helmCommand, kubectlCommand } from "./clients.ts";
+import { clusterUp } from "./cluster.ts";
 import { deployableImage } from "./operator-image.ts";
 import { repositoryRoot } from "./paths.ts";
 import { step } from "./progress.ts";
 import { attempt, run } from "./shell.ts";
-import { buildTools, toolPath } from "./tools.ts";
 
 const name = "pulumi-kubernetes-operator";
 
 /** `values`: a file of chart values, if the user has one. */
 export async function deploy(values: string | undefined): Promise<void> {
   await clusterUp({ dns: true });
-  await buildTools(["helm"]);
+  await ensureClients("helm");
   const image = await deployableImage();
   await step(`installing ${image} with the chart`, async (progress) => {
     await removeQuickstart();
     progress.report("waiting for its pod");
-    await run(helmCommand(image, values));
+    await run(installCommand(image, values));
   });
   console.error("the operator is running; to see its pod:");
-  console.error(`  ${kubectl("get", "pods", "-n", name).join(" ")}`);
+  console.error(`  ${kubectlCommand("get", "pods", "-n", name).join(" ")}`);
 }
 
 /** Takes over objects of the quickstart or of an earlier run. */
-function helmCommand(image: string, values: string | undefined): string[] {
+function installCommand(image: string, values: string | undefined): string[] {
   const chart = join(repositoryRoot, "charts", name);
-  const where = [`--kubeconfig=${clusterKubeconfig()}`, "--create-namespace", `--namespace=${name}`];
+  const where = ["--create-namespace", `--namespace=${name}`];
   const what = [...imageValues(image), ...(values ? [`--values=${values}`] : [])];
   const how = ["--take-ownership", "--wait", "--timeout=5m"];
-  return [toolPath("helm"), "upgrade", "--install", name, chart, ...where, ...what, ...how];
+  return helmCommand("upgrade", "--install", name, chart, ...where, ...what, ...how);
 }
 
 /** Converts `docker.io/pulumi/operator:dev` or `registry:5000/operator@sha256:…` to chart values. */
@@ -49,9 +49,5 @@ export function imageValues(image: string): string[] {
 
 /** The quickstart's Deployment has another name: without this, two operators would run. */
 async function removeQuickstart(): Promise<void> {
-  await attempt(kubectl("delete", "deployment", "controller-manager", "-n", name, "--ignore-not-found"));
-}
-
-function kubectl(...args: readonly string[]): string[] {
-  return [toolPath("kube"), "kubectl", `--kubeconfig=${clusterKubeconfig()}`, ...args];
+  await attempt(kubectlCommand("delete", "deployment", "controller-manager", "-n", name, "--ignore-not-found"));
 }

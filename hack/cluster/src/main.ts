@@ -1,7 +1,8 @@
 /** The commands behind the Makefile's cluster targets. */
-import { clusterDown, clusterKubeconfig, clusterUp, ensurePackages, prepareCluster, UserError } from "./cluster.ts";
 import { buildOwnCli } from "./cli-executable.ts";
+import { clusterDown, clusterUp, ensurePackages, prepareCluster, UserError } from "./cluster.ts";
 import { deploy } from "./deploy.ts";
+import { clusterKubeconfig } from "./given-cluster.ts";
 import { makeReleaseFiles } from "./release.ts";
 import { superviseCluster } from "./supervisor.ts";
 import { buildTools, toolNames, toolPath, type ToolName } from "./tools.ts";

@@ -3,6 +3,7 @@ import { appendFileSync, closeSync, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Component } from "./components.ts";
+import { goProgramEnv } from "./go-programs.ts";
 
 const firstDelayMs = 200;
 const maxDelayMs = 5000;
@@ -33,7 +34,8 @@ function shouldRun({ requiredFile }: Component): boolean {
 async function runOnce(component: Component, log: string): Promise<string> {
   const output = openSync(log, "a");
   try {
-    const child = Bun.spawn([...component.command], { stdin: "ignore", stdout: output, stderr: output });
+    const env = { ...process.env, ...goProgramEnv };
+    const child = Bun.spawn([...component.command], { stdin: "ignore", stdout: output, stderr: output, env });
     await child.exited;
     return String(child.signalCode ?? `exit ${child.exitCode}`);
   } finally {

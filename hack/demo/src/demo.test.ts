@@ -9,7 +9,7 @@ import { formatFeedLine, type RunEvent } from "@pko/records";
 
 import { exampleNames, missingFor, readExample } from "./example.ts";
 import { consoleCommand, nextSteps } from "./next-steps.ts";
-import { isSince, outputLines, resourceLine, progressLine } from "./progress-lines.ts";
+import { isEndOfRun, isSince, outputLines, resourceLine, progressLine } from "./progress-lines.ts";
 
 const stack = (status: Stack["status"]): Stack => ({
   apiVersion: "pulumi.com/v1",
@@ -88,7 +88,7 @@ describe("lines of the workspace pod's log", () => {
 
   test("a line that is not an event", () => {
     expect(resourceLine("plain text")).toBeUndefined();
-    expect(resourceLine('{"message":"agent started"}')).toBeUndefined();
+    expect(resourceLine('{"level":"info","msg":"agent ready"}')).toBeUndefined();
   });
 
   test("a line of an earlier run in the same second", () => {
@@ -96,6 +96,15 @@ describe("lines of the workspace pod's log", () => {
     expect(isSince(line(step, "2026-01-01T00:00:00.499Z"), since)).toBe(false);
     expect(isSince(line(step, "2026-01-01T00:00:00.500Z"), since)).toBe(true);
     expect(isSince("plain text", since)).toBe(false);
+  });
+
+  test("the end of a run", () => {
+    const message = (ts: string, msg: string): string => JSON.stringify({ level: "info", ts, msg, run: "1" });
+    const since = new Date("2026-01-01T00:00:00.500Z");
+    expect(isEndOfRun(message("2026-01-01T00:00:00.500Z", "run finished"))).toBe(true);
+    expect(isEndOfRun(message("2026-01-01T00:00:00.500Z", "run started"))).toBe(false);
+    expect(isSince(message("2026-01-01T00:00:00.499Z", "run finished"), since)).toBe(false);
+    expect(isSince(message("2026-01-01T00:00:00.500Z", "run finished"), since)).toBe(true);
   });
 });
 

@@ -1,11 +1,11 @@
 /** Prints the progress of Stacks: one line per change, with the elapsed time. */
 import type { Stack, Update, Workspace } from "@pko/api";
-import { UserError } from "@pko/cluster";
+import { kubectlCommand, UserError } from "@pko/cluster";
 import { isNotFound, type Client, type KubeObject, type Resource } from "@pko/kube";
 import { stacks, updates, workspaces } from "@pko/operator";
 
-import { kubectlCommand } from "./kubectl.ts";
 import {
+  isEndOfRun,
   isReady,
   isSince,
   isStalled,
@@ -17,6 +17,8 @@ import {
 
 const pollMs = 100;
 const deadlineMs = 300_000;
+/** How long the log of a finished update is awaited. */
+const logMs = 5000;
 
 export interface StackName {
   readonly name: string;
@@ -60,7 +62,7 @@ class Follower {
   async #printProgress(progress: StackProgress): Promise<boolean> {
     const ready = isReady(progress.stack);
     // Print the resources before the final line.
-    if (ready) await Promise.race([this.#logPrinted, Bun.sleep(pollMs * 5)]);
+    if (ready) await Promise.race([this.#logPrinted, Bun.sleep(logMs)]);
     const line = progressLine(progress);
     if (line !== this.#lastLine) this.#print(`${this.#name.name}: ${line}`);
     this.#lastLine = line;
@@ -117,7 +119,7 @@ class Follower {
       for (const line of lines.filter((each) => isSince(each, this.#since))) {
         const text = resourceLine(line);
         if (text !== undefined) this.#print(`  ${text}`);
-        if (line.includes('"run finished"')) return;
+        if (isEndOfRun(line)) return;
       }
     }
   }

@@ -1,28 +1,33 @@
-/** Deploys an example Stack on a new cluster and then changes it, showing each step. */
-import { clusterKubeconfig, clusterUp, givenKubeconfig, step, UserError } from "@pko/cluster";
+/** Deploys an example Stack on a new cluster and then changes it, showing each step; without EXAMPLE, a tour follows. */
+import { clusterKubeconfig, clusterUp, givenKubeconfig, kubectlCommand, step, UserError } from "@pko/cluster";
 import { connect, kubeconfigCredentials, type Client } from "@pko/kube";
 import { stacks } from "@pko/operator";
 
 import { missingFor, readExample, type Example } from "./example.ts";
 import { followStacks, type StackName } from "./follow.ts";
 import { installOperator } from "./install.ts";
-import { kubectl, kubectlCommand } from "./kubectl.ts";
+import { kubectl } from "./kubectl.ts";
 import { nextSteps } from "./next-steps.ts";
 import { outputLines, seconds } from "./progress-lines.ts";
+import { tour } from "./tour.ts";
 
-async function main(example: Example): Promise<void> {
-  heading("Starting a local Kubernetes cluster and the operator");
+async function main(example: Example, background: readonly Example[]): Promise<void> {
+  heading(
+    givenKubeconfig === undefined ? "Starting a local Kubernetes cluster and the operator" : "Installing the operator",
+  );
   // The examples need no DNS.
   await clusterUp({ dns: false });
   await installOperator();
   const client = connect(await kubeconfigCredentials(clusterKubeconfig()));
   const names = example.stacks.map(stackName);
-  await clear(client, example, names);
+  for (const one of [example, ...background]) await clear(client, one);
 
   heading(`Deploying the example: kubectl apply -f ${example.folder}`);
   await timed(client, names, async () => {
     await kubectl(["apply", "-f", example.folder]);
   });
+  // They are ready when the tour needs them.
+  for (const { folder } of background) await kubectl(["apply", "-f", folder]);
   await showOutputs(client, names);
 
   const last = names.at(-1);
@@ -32,15 +37,16 @@ async function main(example: Example): Promise<void> {
     await kubectl(changeCommand(example, last).slice(1));
   });
   await showOutputs(client, [last]);
+  if (background.length > 0) await tour(heading);
   showNextSteps(example, last);
 }
 
 /** Deletes the Stacks of an earlier demo like a user would, which destroys their resources. */
-async function clear(client: Client, example: Example, names: readonly StackName[]): Promise<void> {
+async function clear(client: Client, example: Example): Promise<void> {
   const present = new Set(
     (await client.list(stacks)).items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`),
   );
-  const left = names.filter(({ namespace, name }) => present.has(`${namespace}/${name}`));
+  const left = example.stacks.map(stackName).filter(({ namespace, name }) => present.has(`${namespace}/${name}`));
   if (left.length === 0) return;
   await step("deleting the Stacks of an earlier demo", async (progress) => {
     for (const { name, namespace } of left.toReversed()) {
@@ -95,10 +101,11 @@ function stackName({ metadata }: Example["stacks"][number]): StackName {
 }
 
 try {
-  const example = readExample(process.env["EXAMPLE"] || "program");
+  const chosen = process.env["EXAMPLE"];
+  const example = readExample(chosen || "program");
   const missing = givenKubeconfig === undefined ? missingFor(example) : undefined;
   if (missing !== undefined) throw new UserError([missing]);
-  await main(example);
+  await main(example, chosen ? [] : [readExample("drift")]);
 } catch (error) {
   const lines = error instanceof UserError ? error.problems : [error instanceof Error ? error.message : String(error)];
   for (const line of lines) console.error(`error: ${line}`);

@@ -1,6 +1,13 @@
 /** Turns the state of a Stack and its update into progress lines. */
 import type { Stack, Update, Workspace } from "@pko/api";
-import { parseLogLine, urnName, type NumberedEvent, type ResourceEvent } from "@pko/records";
+import {
+  parseLogLine,
+  runFinished,
+  urnName,
+  type AgentMessage,
+  type NumberedEvent,
+  type ResourceEvent,
+} from "@pko/records";
 
 export interface StackProgress {
   readonly stack: Stack;
@@ -32,11 +39,13 @@ export function isStalled(stack: Stack): boolean {
   return condition(stack, "Stalled")?.status === "True";
 }
 
-/** Whether a line of the workspace pod's log is an event at or after `since`. */
+/** Whether a line of the workspace pod's log is an event, or a message of the agent, at or after `since`. */
 export function isSince(line: string, since: Date): boolean {
-  const event = runEvent(line);
-  return event !== undefined && event.time >= since.toISOString();
+  const time = runEvent(line)?.time ?? messageOf(line)?.ts;
+  return time !== undefined && time >= since.toISOString();
 }
+
+export const isEndOfRun = (line: string): boolean => messageOf(line)?.msg === runFinished;
 
 /** The text for a line of the workspace pod's log that is about a resource, an error of the program, or the update's URL. */
 export function resourceLine(line: string): string | undefined {
@@ -95,4 +104,9 @@ function condition({ status }: Conditioned, type: string): Condition | undefined
 function runEvent(line: string): NumberedEvent | undefined {
   const parsed = parseLogLine(line);
   return parsed.kind === "event" ? parsed.event : undefined;
+}
+
+function messageOf(line: string): AgentMessage | undefined {
+  const parsed = parseLogLine(line);
+  return parsed.kind === "message" ? parsed.message : undefined;
 }

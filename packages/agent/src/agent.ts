@@ -101,8 +101,6 @@ export function createAgent(parts: AgentParts): Agent {
     async recover() {
       await recoverFolders(parts, state);
       await runs.recover();
-      // Reads the version ahead of the first request. A failure is reported when the version is needed.
-      void cli.version();
     },
     async stop() {
       progress.stopping = true;

@@ -8,12 +8,14 @@
  *   agent repair <path>     replaces an incomplete copy
  *   agent version
  */
+import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ownFlag } from "@pko/process/help";
 import { errorMessage } from "@pko/rpc";
 import { serveAgent } from "@pko/rpc/server";
 import { createAgent } from "./agent.ts";
 import { readCredentials, watchCredentials } from "./credentials.ts";
-import { parseOptions } from "./options.ts";
+import { agentHelp, parseOptions } from "./options.ts";
 import { installExecutable, repairExecutable } from "./system/install.ts";
 import { createLog } from "./system/log.ts";
 import { logUncaughtErrors } from "./system/uncaught-errors.ts";
@@ -31,11 +33,10 @@ const certificatePollMs = 5000;
 const drainMs = 2_000;
 
 const redactor = new Redactor();
-const log = createLog(
-  redactor,
-  (line) => process.stderr.write(line),
-  (line) => process.stdout.write(line),
-);
+const log = createLog(redactor, (line) => process.stderr.write(line), {
+  print: (line) => process.stdout.write(line),
+  keys: { namespace: process.env["POD_NAMESPACE"], pod: hostname() },
+});
 
 async function serve(args: readonly string[]): Promise<void> {
   // First, because the kernel drops signals that PID 1 does not handle yet.
@@ -91,7 +92,8 @@ const [command = "", ...rest] = process.argv.slice(2);
 try {
   if (command === "install" && rest[0] !== undefined) await install(rest[0], rest[1]);
   else if (command === "repair" && rest[0] !== undefined) await repairExecutable(process.execPath, rest[0]);
-  else if (command === "version") process.stdout.write(`${version}\n`);
+  else if (command === "version" || ownFlag([command]) === "version") process.stdout.write(`${version}\n`);
+  else if (ownFlag([command]) === "help") process.stdout.write(agentHelp());
   else await serve(process.argv.slice(2));
   process.exit(0);
 } catch (error) {

@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { helpText, type Flag } from "@pko/process/help";
 import { secretVariablesVariable } from "@pko/rpc";
 import type { OidcOptions } from "./pulumi/cloud/sign-in.ts";
 
@@ -46,29 +47,64 @@ export interface Options {
 }
 
 const flags = {
-  share: { type: "string", default: "/share" },
-  source: { type: "string" },
-  workspace: { type: "string" },
-  runs: { type: "string" },
-  state: { type: "string" },
-  host: { type: "string", default: "0.0.0.0" },
-  port: { type: "string", default: "50051" },
-  tls: { type: "string", default: "/var/run/secrets/auto.pulumi.com/tls" },
-  pulumi: { type: "string", default: "pulumi" },
-  git: { type: "string", default: "git" },
-  "grace-seconds": { type: "string", default: "540" },
-  "workspace-uid": { type: "string" },
-  image: { type: "string" },
-  "plugin-cache": { type: "string" },
-  "policy-pack": { type: "string", multiple: true, default: [] as string[] },
-  "oidc-token": { type: "string" },
-  "oidc-organization": { type: "string" },
-  "oidc-scope": { type: "string" },
-  "oidc-expiration-seconds": { type: "string", default: "7200" },
-  "oidc-credentials": { type: "string" },
-  "allow-http": { type: "boolean", default: false },
-  "allow-addresses": { type: "string", default: "" },
-} as const;
+  share: {
+    type: "string",
+    default: "/share",
+    help: "The volume of the workspace, which has the following four folders.",
+  },
+  source: { type: "string", help: "The folder of the checkout; by default, source in --share." },
+  workspace: {
+    type: "string",
+    help: "The working directory, a link to the project's folder; by default, workspace in --share.",
+  },
+  runs: { type: "string", help: "The folder of the runs; by default, runs in --share." },
+  state: { type: "string", help: "The folder of the agent's own files; by default, agent in --share." },
+  host: { type: "string", default: "0.0.0.0", help: "The address to listen on." },
+  port: { type: "string", default: "50051", help: "The port to listen on." },
+  tls: {
+    type: "string",
+    default: "/var/run/secrets/auto.pulumi.com/tls",
+    help: "The folder with ca.crt, tls.crt and tls.key.",
+  },
+  pulumi: { type: "string", default: "pulumi", help: "The Pulumi CLI." },
+  git: { type: "string", default: "git", help: "The executable of Git." },
+  "grace-seconds": {
+    type: "string",
+    default: "540",
+    help: "How long a CLI may take to stop after SIGINT before it is killed.",
+  },
+  "workspace-uid": { type: "string", help: "The UID of the Workspace, which marks its updates on Pulumi Cloud." },
+  image: {
+    type: "string",
+    help: "The image of the container: a plan is applied with the image that it was made with.",
+  },
+  "plugin-cache": { type: "string", help: "A folder for plugins that outlives the pod." },
+  "policy-pack": {
+    type: "string",
+    multiple: true,
+    default: [] as string[],
+    help: "A folder of a policy pack that every preview and update must satisfy. Can be repeated.",
+  },
+  "oidc-token": { type: "string", help: "The file with the service account's token, to sign in to Pulumi Cloud." },
+  "oidc-organization": { type: "string", help: "The organization on Pulumi Cloud. Required with --oidc-token." },
+  "oidc-scope": { type: "string", help: "The scope of the access tokens: a team, a user or an administrator." },
+  "oidc-expiration-seconds": { type: "string", default: "7200", help: "How long the access tokens are valid." },
+  "oidc-credentials": { type: "string", help: "The folder for the access tokens. Required with --oidc-token." },
+  "allow-http": { type: "boolean", default: false, help: "Allows repositories over plain HTTP." },
+  "allow-addresses": {
+    type: "string",
+    default: "",
+    help: "For tests: addresses that are otherwise rejected, such as 127.0.0.1.",
+  },
+} as const satisfies Readonly<Record<string, Flag>>;
+
+export const agentHelp = (): string =>
+  helpText({
+    usage: ["agent [flags]", "agent install PATH [FOLDER]", "agent repair PATH", "agent version"],
+    about:
+      "Serves the workspace. install copies this executable, and creates the folder in which a container starts; repair replaces an incomplete copy.",
+    flags,
+  });
 
 export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): Options {
   const { values } = parseArgs({ args: [...args], options: flags, strict: true, allowPositionals: false });

@@ -12,6 +12,9 @@ export const driftRequestAnnotation = "pulumi.com/drift-request";
 /** On a Stack: a time in RFC 3339 until which its update windows are ignored. */
 export const ignoreWindowsUntilAnnotation = "pulumi.com/ignore-update-windows-until";
 
+/** On a Stack that the operator creates for a pull request: the number of the pull request. */
+export const pullRequestAnnotation = "pulumi.com/pull-request";
+
 /** On a Workspace: a time in RFC 3339 until which its pod is kept, so that a person can work in it. */
 export const wakeUntilAnnotation = "pulumi.com/wake-until";
 
@@ -28,6 +31,9 @@ export function isOperatorSuspended(leaseAnnotations: Readonly<Record<string, st
   const value = leaseAnnotations[suspendAnnotation];
   return value !== undefined && value !== "false";
 }
+
+/** On the operator's Lease: the log level of all replicas, instead of the configured one. */
+export const logLevelAnnotation = "pulumi.com/log-level";
 
 /** On the operator's Lease, written by the leader: "off" if it may not read WorkspaceClasses, otherwise "on". */
 export const classesAnnotation = "pulumi.com/workspace-classes";

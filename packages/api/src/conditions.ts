@@ -5,7 +5,7 @@ export type ConditionTable = Readonly<Record<string, Readonly<Record<string, str
 
 /**
  * While Ready is not True, exactly one of Reconciling and Stalled is present. While Ready is True, neither is. Drifted is
- * present if drift detection has run.
+ * present if drift detection has run, PullRequestsPreviewed if pull requests are previewed.
  */
 export const stackConditions = {
   Ready: {
@@ -53,6 +53,16 @@ export const stackConditions = {
     DriftDetected: "True: resources differ from the state; the message lists them.",
     NoDrift: "False: the resources match the state.",
     DriftCheckFailed: "Unknown: the last drift check failed.",
+  },
+  PullRequestsPreviewed: {
+    PreviewsCurrent: "True: each selected open pull request has a preview.",
+    ForgePending: "Unknown: the list of pull requests has not been read yet.",
+    PreviewsSuspended: "Unknown: the Stack or the whole operator is suspended, so pull requests are not read.",
+    PreviewsBlocked: "False: some previews cannot be created or updated; the message names the reason and the fix.",
+    ForgeUnavailable: "False: the forge does not respond or limits requests. Previews stay as they are.",
+    ForgeRejected:
+      "False: the forge rejects the credentials, or does not have the repository. Previews stay as they are.",
+    ForgeCredentialsMissing: "False: the credentials for the forge cannot be read. Previews stay as they are.",
   },
 } as const satisfies ConditionTable;
 
@@ -132,12 +142,27 @@ export const receiverConditions = {
   },
 } as const satisfies ConditionTable;
 
+/** Stalled is present only while it is True: a user or an administrator has to act. */
+export const notificationConditions = {
+  Ready: {
+    Delivering: "True: events are sent.",
+    DeliveryFailed: "False: the last message was not delivered and is sent again; the message has the cause.",
+    NotificationSuspended: "False: the Notification is suspended.",
+    NotReadyStalled: "False: nothing can be sent; see Stalled.",
+  },
+  Stalled: {
+    SecretMissing: "The Secret or its key url does not exist, or the operator may not read it.",
+    TargetInvalid: "The URL, the token or the CA certificates are not valid.",
+  },
+} as const satisfies ConditionTable;
+
 type ConditionTypeOf<Table> = keyof Table & string;
 type ReasonOf<Table, Type extends keyof Table> = keyof Table[Type] & string;
 
 type StackConditionType = ConditionTypeOf<typeof stackConditions>;
 export type StackReason<Type extends StackConditionType> = ReasonOf<typeof stackConditions, Type>;
 export type ReceiverStall = ReasonOf<typeof receiverConditions, "Stalled">;
+export type NotificationStall = ReasonOf<typeof notificationConditions, "Stalled">;
 export type WorkspaceReason = keyof typeof workspaceReasons;
 export type UpdateConditionType = ConditionTypeOf<typeof updateConditions>;
 export type UpdateReason = keyof typeof updateReasons;

@@ -20,6 +20,10 @@ export const stackEvents = {
   StackApprovalPolicyMissing: "Warning",
   StackProtected: "Warning",
   StackDependentsIgnored: "Warning",
+  StackPullRequestsFailed: "Warning",
+  StackPullRequestOpened: "Normal",
+  StackPullRequestMoved: "Normal",
+  StackPullRequestClosed: "Normal",
   StackDriftResolved: "Normal",
   StackAwaitingApproval: "Normal",
   StackApproved: "Normal",
@@ -47,9 +51,17 @@ export const autoEvents = {
   NodeLost: "Warning",
   NotStopped: "Warning",
   RecordNotStored: "Warning",
+  ReportFailed: "Warning",
   Initialized: "Normal",
   RecordDeleted: "Normal",
+  ReportResumed: "Normal",
   UpdateExpired: "Normal",
   UpdateSucceeded: "Normal",
 } as const satisfies Record<string, EventType>;
 export type AutoEvent = keyof typeof autoEvents;
+
+export const notificationEvents = {
+  DeliveryFailed: "Warning",
+  NotificationsDropped: "Warning",
+} as const satisfies Record<string, EventType>;
+export type NotificationEvent = keyof typeof notificationEvents;

@@ -6,9 +6,12 @@ export const fieldManagers = {
   operator,
   stackStatus: `${operator}/stack-status`,
   stackFinalizer: `${operator}/stack-finalizer`,
+  pullRequestStatus: `${operator}/pull-request-status`,
   prerequisiteRequest: `${operator}/prerequisite-request`,
   workspaceStatus: `${operator}/workspace-status`,
   updateStatus: `${operator}/update-status`,
+  reportStatus: `${operator}/report-status`,
   receiverStatus: `${operator}/receiver-status`,
+  notificationStatus: `${operator}/notification-status`,
   programStatus: `${operator}/program-status`,
 } as const;

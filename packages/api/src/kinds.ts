@@ -2,6 +2,7 @@
 import type { ObjectMeta } from "kubernetes-types/meta/v1";
 
 import type { ApprovalSpec, ApprovalStatus } from "./approval/spec.ts";
+import type { NotificationSpec, NotificationStatus } from "./notification/spec.ts";
 import type { ProgramSpec } from "./program/spec.ts";
 import type { ProgramStatus } from "./program/status.ts";
 import type { ReceiverSpec, ReceiverStatus } from "./receiver/spec.ts";
@@ -73,6 +74,13 @@ export const receiverKind = {
   namespaced: true,
 } as const;
 
+export const notificationKind = {
+  apiVersion: `${autoGroup}/v1alpha1`,
+  kind: "Notification",
+  plural: "notifications",
+  namespaced: true,
+} as const;
+
 interface KindObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -115,4 +123,9 @@ export interface WorkspaceClass extends KindObject {
 export interface Receiver extends KindObject {
   readonly spec: ReceiverSpec;
   readonly status?: ReceiverStatus;
+}
+
+export interface Notification extends KindObject {
+  readonly spec: NotificationSpec;
+  readonly status?: NotificationStatus;
 }

@@ -12,6 +12,9 @@ export const labelsOfStack = (stackName: string) => ({
   [stackNameLabel]: stackName,
 });
 
+/** On a Stack that previews a pull request: the name of the Stack that owns it. */
+export const previewOfLabel = "pulumi.com/preview-of";
+
 /** On the pod, StatefulSet, Service and Secrets of a Workspace. */
 export const labelsOfWorkspace = (workspaceName: string) => ({
   [autoComponentLabel]: "workspace",

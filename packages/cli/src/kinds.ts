@@ -43,18 +43,6 @@ export const selfReviews = resource<SelfReview>({
   namespaced: false,
 });
 
-interface AccessReview extends KubeObject {
-  readonly spec: { readonly resourceAttributes: object };
-  readonly status?: { readonly allowed?: boolean };
-}
-
-export const accessReviews = resource<AccessReview>({
-  apiVersion: "authorization.k8s.io/v1",
-  kind: "SelfSubjectAccessReview",
-  plural: "selfsubjectaccessreviews",
-  namespaced: false,
-});
-
 export interface Crd extends KubeObject {
   readonly spec: { readonly versions?: readonly { readonly name: string; readonly served?: boolean }[] };
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };

@@ -15,7 +15,7 @@ import { proxyFor } from "./proxy.ts";
 
 export interface HttpOptions {
   readonly policy: NetworkPolicy;
-  readonly method?: "GET" | "POST";
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   /** Sent only to the first URL's origin. */

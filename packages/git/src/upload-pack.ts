@@ -111,7 +111,8 @@ async function readAll(response: HttpResponse, maxBytes: number): Promise<Uint8A
   return Buffer.concat(chunks);
 }
 
-function retryAfter(response: HttpResponse): { readonly retryAfterSeconds?: number } {
+/** What the server asks for with `Retry-After`. */
+export function retryAfter(response: Pick<HttpResponse, "header">): { readonly retryAfterSeconds?: number } {
   const text = response.header("retry-after") ?? "";
   if (/^\d+$/.test(text)) return { retryAfterSeconds: Number(text) };
   const [at, now] = [Date.parse(text), Date.parse(response.header("date") ?? "")];

@@ -57,9 +57,28 @@ describe("a stalled Stack raises an alert with the reason", () => {
   });
 });
 
-test("the dashboard shows stacks that are stalled, paused or drifted", () => {
+/** `up` is a metric of Prometheus. The dashboard shows the last failures by class, and what is deleted by its size. */
+const notShown = new Set([
+  "up",
+  "stack_consecutive_failures",
+  "update_records_deleted_total",
+  "reflector_objects",
+  "operator_suspended",
+  "workspaces_node_lost",
+  "workspaces_update_not_stopped",
+  "controller_runtime_reconcile_errors_total",
+]);
+
+test("the dashboard shows what the alerts are about", () => {
   const text = JSON.stringify(dashboard());
-  for (const metric of ["stacks_stalled", "stacks_drifted", ...pauses]) expect(text).toContain(`${metric}{`);
+  const metrics = new Set([...template.matchAll(/\b([a-z_]+)\{ \{\{- \$job/g)].map(([, metric = ""]) => metric));
+  expect(metrics.size).toBeGreaterThan(15);
+  const missing = [...metrics, ...pauses].filter((metric) => !notShown.has(metric) && !text.includes(`${metric}{`));
+  expect(missing).toEqual([]);
+});
+
+test.each([...alerts])("%s links to its runbook", (alert, text) => {
+  expect(text).toContain(`runbook_url: {{ $runbooks }}/${alert}.md`);
 });
 
 test("the panels of the dashboard do not overlap", () => {

@@ -50,6 +50,31 @@ const panels: readonly Panel[] = [
   },
   { title: "Leaders", kind: "stat", queries: [[`sum(${metricSelector("leader_election_master_status")})`, "leaders"]] },
   {
+    title: "Operator",
+    kind: "stat",
+    queries: [[metricSelector("operator_build_info"), "{{version}}"]],
+  },
+  {
+    title: "Days until a certificate expires",
+    kind: "stat",
+    queries: [
+      [
+        `(min by (certificate) (${metricSelector("certificate_expiry_timestamp_seconds")}) - time()) / 86400`,
+        "{{certificate}}",
+      ],
+    ],
+  },
+  {
+    title: "Pending workspace pods",
+    kind: "stat",
+    queries: [[`sum(${eachStack("workspaces_pod_pending")}) or vector(0)`, "pending"]],
+  },
+  {
+    title: "Updates waiting for a slot",
+    kind: "stat",
+    queries: [[`sum(${metricSelector("update_slots_waiting")}) or vector(0)`, "waiting"]],
+  },
+  {
     title: "Failing stacks by name",
     queries: [[`${eachStack("stacks_failing")} > 0`, "{{exported_namespace}}/{{name}}"]],
   },
@@ -68,6 +93,28 @@ const panels: readonly Panel[] = [
       [`${eachStack("stacks_awaiting_approval")} > 0`, "{{exported_namespace}}/{{name}}: approval"],
       [`${eachStack("stacks_outside_update_window")} > 0`, "{{exported_namespace}}/{{name}}: update window"],
       [`${eachStack("stacks_suspended")} > 0`, "{{exported_namespace}}/{{name}}: suspended"],
+    ],
+  },
+  {
+    title: "Longest waits by stack and reason",
+    unit: "s",
+    queries: [
+      [
+        `topk(20, time() - max by (exported_namespace, name, reason) (${metricSelector("stack_waiting_since_timestamp_seconds")}))`,
+        "{{exported_namespace}}/{{name}}: {{reason}}",
+      ],
+    ],
+  },
+  {
+    title: "Workspaces by state",
+    queries: [[`max by (state) (${metricSelector("workspaces")})`, "{{state}}"]],
+  },
+  {
+    title: "Slots",
+    queries: [
+      [`sum(${metricSelector("update_slots_in_use")}) or vector(0)`, "in use"],
+      [`sum(${metricSelector("update_slots_waiting")}) or vector(0)`, "waiting"],
+      [`max(${metricSelector("update_slots_limit")})`, "limit"],
     ],
   },
   {
@@ -107,6 +154,24 @@ const panels: readonly Panel[] = [
     queries: [[percentile95("stack_time_to_first_update_seconds", "result"), "{{result}}"]],
   },
   { title: "Work queue depth", queries: [[`max by (name) (${metricSelector("workqueue_depth")})`, "{{name}}"]] },
+  {
+    title: "Oldest object in the work queue",
+    unit: "s",
+    queries: [[`max by (name) (${metricSelector("workqueue_oldest_age_seconds")})`, "{{name}}"]],
+  },
+  {
+    title: "Requests to the API server by code",
+    unit: "reqps",
+    queries: [[`sum by (code) (rate(${metricSelector("rest_client_requests_total")}[$__rate_interval]))`, "{{code}}"]],
+  },
+  {
+    title: "Records of runs",
+    unit: "bytes",
+    queries: [
+      [`max(${metricSelector("update_records_bytes")})`, "size"],
+      [`max(${metricSelector("update_records_limit_bytes")})`, "limit"],
+    ],
+  },
   {
     title: "Reconciles by result",
     unit: "reqps",

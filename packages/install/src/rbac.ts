@@ -45,6 +45,8 @@ export const servedRules: readonly Rule[] = [
   // admission policy for them is in force.
   { apiGroups: [autoGroup], resources: ["approvals"], verbs: [...watch, "create"] },
   { apiGroups: [autoGroup], resources: ["approvals/status"], verbs: ["patch"] },
+  { apiGroups: [autoGroup], resources: ["notifications"], verbs: watch },
+  { apiGroups: [autoGroup], resources: ["notifications/status"], verbs: ["patch"] },
   { apiGroups: [autoGroup], resources: ["receivers"], verbs: watch },
   { apiGroups: [autoGroup], resources: ["receivers/status"], verbs: ["patch"] },
   // A record is written once. The operator watches only the metadata of records.
@@ -59,7 +61,7 @@ export const servedRules: readonly Rule[] = [
   { apiGroups: [autoGroup], resources: ["workspaces/status"], verbs: ["patch"] },
   { apiGroups: [pulumiGroup], resources: ["programs"], verbs: watch },
   { apiGroups: [pulumiGroup], resources: ["programs/status"], verbs: ["patch"] },
-  { apiGroups: [pulumiGroup], resources: ["stacks"], verbs: ["get", ...watch, "patch"] },
+  { apiGroups: [pulumiGroup], resources: ["stacks"], verbs: ["get", ...watch, ...apply, "delete"] },
   { apiGroups: [pulumiGroup], resources: ["stacks/status"], verbs: ["patch"] },
   {
     apiGroups: ["source.toolkit.fluxcd.io"],

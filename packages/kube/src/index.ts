@@ -1,4 +1,5 @@
 export * from "./controller/backoff.ts";
+export * from "./client/access.ts";
 export * from "./client/builtin.ts";
 export * from "./client/client.ts";
 export * from "./clock.ts";

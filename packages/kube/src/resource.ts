@@ -62,6 +62,11 @@ export function parseKey(key: Key): ObjectRef {
   return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
+/** Empty for a cluster-scoped object. */
+export function namespaceOf(key: Key): string {
+  return key.slice(0, Math.max(0, key.indexOf("/")));
+}
+
 /** The API group of an apiVersion; empty for the core group. */
 export function groupOf(apiVersion: string): string {
   return apiVersion.slice(0, Math.max(0, apiVersion.indexOf("/")));

@@ -1,6 +1,7 @@
 /** The Pulumi kinds as resources of the API server. */
 import {
   approvalKind,
+  notificationKind,
   programKind,
   receiverKind,
   stackKind,
@@ -9,6 +10,7 @@ import {
   workspaceClassKind,
   workspaceKind,
   type Approval,
+  type Notification,
   type Program,
   type Receiver,
   type Stack,
@@ -27,3 +29,4 @@ export const approvals = resource<Approval>(approvalKind);
 export const updateRecords = resource<UpdateRecord>(updateRecordKind);
 export const workspaceClasses = resource<WorkspaceClass>(workspaceClassKind);
 export const receivers = resource<Receiver>(receiverKind);
+export const notifications = resource<Notification>(notificationKind);

@@ -1,5 +1,5 @@
 /** Assembles the operator: the clients, the shared stores, the connections to agents, and a controller for each kind. */
-import { autoComponentLabel, classesAnnotation, isComplete, leaseName } from "@pko/api";
+import { autoComponentLabel, classesAnnotation, isComplete, leaseName, version } from "@pko/api";
 import {
   builtin,
   connect,
@@ -41,10 +41,14 @@ import { Agreements } from "./agents/agreements.ts";
 import { preparations } from "./agents/preparations.ts";
 import { runs } from "./agents/runs.ts";
 import { upgradeCrds } from "./crds/upgrade.ts";
-import { approvals, programs, receivers, stacks, updateRecords, updates, workspaces } from "./kinds.ts";
+import { approvals, notifications, programs, receivers, stacks, updateRecords, updates, workspaces } from "./kinds.ts";
+import { notificationController } from "./notification/controller.ts";
 import type { Options } from "./options.ts";
 import { programController } from "./program/controller.ts";
+import { pullRequestController } from "./pull-requests/controller.ts";
+import { previewIndexers } from "./pull-requests/indexes.ts";
 import { receiverController } from "./receiver/controller.ts";
+import { reportController } from "./report/controller.ts";
 import { recordsController } from "./records/controller.ts";
 import { trimRecord } from "./records/stored-record.ts";
 import { referencePoller, type ReferencePoller } from "./inputs/reference-poller.ts";
@@ -56,13 +60,17 @@ import { updateController } from "./update/controller.ts";
 import { approvalIndexers } from "./shared/approvals.ts";
 import { clearances } from "./shared/channels/clearances.ts";
 import { slots, type Slots } from "./shared/channels/slots.ts";
+import type { LogLevelSwitch } from "./shared/channels/log-level.ts";
 import { suspensionSwitch, type SuspensionSwitch } from "./shared/channels/suspension.ts";
 import { restsUntil, updateIndexers, workspaceIndex } from "./shared/updates.ts";
 import { workspaceOfPod } from "./shared/pods/workspace-pod.ts";
 import { classReader, namespaceLimit, type ClassReflectors } from "./shared/workspace-classes.ts";
+import { createTracer } from "./shared/traces/tracer.ts";
+import { UpdateTraces } from "./shared/traces/update-traces.ts";
 import { receiverIndexers } from "./webhooks/paths.ts";
 import { createWebhooks, type Webhooks } from "./webhooks/webhooks.ts";
 import { podIndexers, statefulSetIndexers, workspaceController } from "./workspace/index.ts";
+import { exposeWorkspaces } from "./workspace-metrics.ts";
 
 const component = "pulumi-kubernetes-operator";
 /** The component names of the Go operator's controllers. */
@@ -73,23 +81,33 @@ interface OperatorContext {
   readonly options: Options;
   readonly credentials: Credentials;
   readonly log: Logger;
+  /** Receives the level that an annotation of the Lease requests. */
+  readonly logLevel?: LogLevelSwitch;
+  /** Configures traces, which are off without it. */
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
 export async function operator(context: OperatorContext): Promise<Manager> {
   const { options, log } = context;
   const metrics = metricsRegistry();
+  const traces = updateTraces(context, metrics);
   const webhooks = await createWebhooks(options, log);
   const api = await openApi(context, { metrics, webhooks });
   const { reading, client, elector, events, suspension, workspaceClasses } = api;
   const reflectors = sharedReflectors(reading, options, log);
-  exposeStuckPods(metrics, { updates: reflectors.updates.store, workspaces: reflectors.workspaces.store });
-  const ca = await loadCa(operatorCa({ client: reading, namespace: options.namespace, log }));
+  exposeOperator(metrics, reflectors);
+  const ca = await loadCa(operatorCa({ client: reading, namespace: options.namespace, log, metrics }));
   const connections = { ca, agreements: new Agreements(), log };
-  const preparing = preparations({ ...connections, wake: (workspace) => workspaceControl.enqueue(refKey(workspace)) });
+  const preparing = preparations({
+    ...connections,
+    wake: (workspace) => workspaceControl.enqueue(refKey(workspace)),
+    onEnd: (workspace, preparation) => traces?.prepared(refKey(workspace), preparation),
+  });
   const running = runs({
     ...connections,
     wake: (runId) => updateControl.wakeRun(runId),
     unprepared: (pod, runId) => preparing.renew(pod, runId),
+    ...(traces && { onEvent: traces.runEvent.bind(traces) }),
   });
 
   const githubApps = githubAppTokens({ policy: options, inherited: process.env });
@@ -98,7 +116,7 @@ export async function operator(context: OperatorContext): Promise<Manager> {
   const wakes = () => ({ owners: [stackControl, workspaceControl], updates: updateControl });
   const limited = operatorSlots(options, { reflectors, workspaceClasses, metrics, wakes });
   const approvalPolicy = policyProbe({ client, log });
-  const shared = { client, events, log, metrics, workspaceClasses, references, approvalPolicy, slots: limited };
+  const shared = { client, events, log, metrics, workspaceClasses, references, approvalPolicy, slots: limited, traces };
   const workspaceControl = workspaceController({
     ...shared,
     reflectors,
@@ -117,30 +135,52 @@ export async function operator(context: OperatorContext): Promise<Manager> {
     clearances: cleared,
     lostNodeAfterMs: options.lostNodeAfterMs,
   });
-  const stackControl = stackController({
-    ...shared,
-    reflectors,
-    suspension,
-    pushes: webhooks.pushes,
-    ...stackSettings(options, githubApps),
-  });
-  const programControl = programController({ ...shared, reflector: reflectors.programs });
-  const receiverControl = receiverController({ ...shared, ...webhooks, reflector: reflectors.receivers });
-  const recordsControl = recordsController({ ...shared, ...reflectors, maxTotalBytes: options.maxRecordsBytes });
+  const followed = { suspension, pushes: webhooks.pushes, ...stackSettings(options, githubApps) };
+  const stackControl = stackController({ ...shared, reflectors, ...followed });
+  const otherControls = [
+    programController({ ...shared, reflector: reflectors.programs }),
+    receiverController({ ...shared, ...webhooks, reflector: reflectors.receivers }),
+    notificationController({ ...shared, reflectors, sending: { policy: options, inherited: process.env } }),
+    recordsController({ ...shared, ...reflectors, maxTotalBytes: options.maxRecordsBytes }),
+    reportController({ ...shared, ...reflectors, suspension, githubApps, http: forgeSettings(options) }),
+    pullRequestController({ ...shared, reflector: reflectors.stacks, updates: reflectors.updates, ...followed }),
+  ];
   // Workspaces without a pod get a certificate when they wake.
   const stopFollowingCa = ca.follow(() => enqueueAll(workspaceControl, workspacesWithPods(reflectors)));
 
   return manager({
     reflectors: { ...reflectors, ...workspaceClasses },
-    controllers: [stackControl, workspaceControl, updateControl, programControl, recordsControl, receiverControl],
+    controllers: [stackControl, workspaceControl, updateControl, ...otherControls],
     services: webhooks.serve({ store: reflectors.receivers.store, metrics, isLeading: () => elector.isCertain() }),
     elector,
     probes: options.probes,
     metricsEndpoint: { ...options.metrics, ...(options.metricsSecure && (await metricsProtection(reading))) },
-    flush: () => endTerm({ references, stopFollowingCa, slots: limited, events, preparing, running }),
+    flush: () => endTerm({ references, stopFollowingCa, slots: limited, events, preparing, running, traces }),
     log,
     metrics,
   });
+}
+
+/** Undefined if traces are off. */
+function updateTraces(
+  { options, log, environment = {} }: OperatorContext,
+  metrics: Registry,
+): UpdateTraces | undefined {
+  const tracer = createTracer({ environment, podName: options.podName, log, metrics });
+  return tracer && new UpdateTraces(tracer);
+}
+
+/** What belongs to no controller. */
+function exposeOperator(metrics: Registry, reflectors: ReturnType<typeof sharedReflectors>): void {
+  const build = metrics.gauge({
+    name: "operator_build_info",
+    help: "1, with the versions of the operator and of its runtime.",
+    labels: ["version", "bun"],
+  });
+  build.set({ version, bun: Bun.version }, 1);
+  const { updates, workspaces, statefulSets, pods } = reflectors;
+  exposeStuckPods(metrics, { updates: updates.store, workspaces: workspaces.store });
+  exposeWorkspaces(metrics, { workspaces: workspaces.store, statefulSets: statefulSets.store, pods: pods.store });
 }
 
 interface ApiParts {
@@ -149,13 +189,14 @@ interface ApiParts {
 }
 
 /** What reads from the API server, and what may write to it while this process leads. */
-async function openApi({ options, credentials, log }: OperatorContext, { metrics, webhooks }: ApiParts) {
+async function openApi(context: OperatorContext, { metrics, webhooks }: ApiParts) {
+  const { options, credentials, log } = context;
   const connection = { ...connectOptions(options), onResponse: requestTelemetry({ log, metrics }) };
   const reading = connect(credentials, connection);
   if (options.upgradeCrds) await upgradeCrds({ client: reading, log });
   const suspension = suspensionSwitch({ log, metrics });
   const workspaceClasses = await classReflectors(reading, { ...watchErrors(log), timing: unhurried }, log);
-  const parts = { credentials, connection, log, metrics, suspension, workspaceClasses, webhooks };
+  const parts = { ...context, connection, metrics, suspension, workspaceClasses, webhooks };
   const elector = createElector(options, parts);
   const client = connectFenced({ credentials, leadership: elector, options: connection });
   const events = eventRecorder({ client, component: eventSource, instance: options.podName, log, metrics });
@@ -169,6 +210,7 @@ interface TermParts {
   readonly events: Pick<EventRecorder, "flush">;
   readonly preparing: { stop(): Promise<unknown> };
   readonly running: { stop(): Promise<unknown> };
+  readonly traces: Pick<UpdateTraces, "flush"> | undefined;
 }
 
 /** The agents continue their work, and the next leader attaches to it. */
@@ -178,6 +220,7 @@ async function endTerm(parts: TermParts): Promise<void> {
   parts.stopFollowingCa();
   parts.slots.clear();
   await Promise.all([parts.events.flush(), parts.preparing.stop(), parts.running.stop()]);
+  await parts.traces?.flush();
 }
 
 async function loadCa(ca: ReturnType<typeof operatorCa>): Promise<typeof ca> {
@@ -216,6 +259,8 @@ const stackSettings = (options: Options, githubApps: ReturnType<typeof githubApp
   ...watchedNamespaces(options),
 });
 
+const forgeSettings = (options: Options) => ({ policy: options, environment: process.env });
+
 function enqueueAll(controller: Controller, keys: readonly Key[]): void {
   for (const key of keys) controller.enqueue(key);
 }
@@ -238,7 +283,7 @@ function sharedReflectors(reading: Client, options: Options, log: Logger) {
     ...more,
   });
   return {
-    stacks: reflector(reading, stacks, watched({ indexers: stackIndexers })),
+    stacks: reflector(reading, stacks, watched({ indexers: { ...stackIndexers, ...previewIndexers } })),
     programs: reflector(reading, programs, watched()),
     workspaces: reflector(reading, workspaces, watched()),
     updates: reflector(
@@ -248,6 +293,7 @@ function sharedReflectors(reading: Client, options: Options, log: Logger) {
     ),
     approvals: reflector(reading, approvals, watched({ indexers: approvalIndexers })),
     receivers: reflector(reading, receivers, watched({ indexers: receiverIndexers })),
+    notifications: reflector(reading, notifications, watched({ timing: unhurried })),
     // Never their content, which would take more memory than everything else.
     records: reflector(reading, metadataOf(updateRecords), watched({ trim: trimRecord, timing: unhurried })),
     statefulSets: reflector(reading, builtin.statefulSets, watched({ ...ofWorkspaces, indexers: statefulSetIndexers })),
@@ -255,7 +301,7 @@ function sharedReflectors(reading: Client, options: Options, log: Logger) {
   };
 }
 
-interface ElectorParts extends Pick<OperatorContext, "credentials" | "log"> {
+interface ElectorParts extends Pick<OperatorContext, "credentials" | "log" | "logLevel"> {
   readonly connection: ConnectOptions;
   readonly metrics: Registry;
   readonly suspension: SuspensionSwitch;
@@ -264,7 +310,7 @@ interface ElectorParts extends Pick<OperatorContext, "credentials" | "log"> {
 }
 
 function createElector(options: Options, parts: ElectorParts): Elector {
-  const { credentials, connection, log, metrics, suspension, workspaceClasses, webhooks } = parts;
+  const { credentials, connection, log, logLevel, metrics, suspension, workspaceClasses, webhooks } = parts;
   if (!options.leaderElection) return soleLeader();
   return leaseElector({
     client: connect(credentials, connection),
@@ -274,6 +320,7 @@ function createElector(options: Options, parts: ElectorParts): Elector {
     annotations: () => ({ [classesAnnotation]: workspaceClasses ? "on" : "off", ...webhooks.ownAnnotations() }),
     onAnnotations(present) {
       suspension.read(present);
+      logLevel?.read(present, log);
       webhooks.readLeader(present);
     },
     log,

@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { parseArgs } from "node:util";
 
 import { parseDuration, type OidcHolder } from "@pko/api";
+import { helpText, type Flag as FlagEntry } from "@pko/process/help";
 import { parseLogFormat, parseLogLevel, type Listen, type LogFormat, type LogLevel } from "@pko/kube";
 
 import type { OidcDefaults } from "./workspace/pod/oidc.ts";
@@ -70,46 +71,143 @@ const pullPolicies = ["Always", "IfNotPresent", "Never"] as const;
 type PullPolicy = (typeof pullPolicies)[number];
 
 const flags = {
-  kubeconfig: { type: "string" },
-  namespace: { type: "string", default: "pulumi-kubernetes-operator" },
-  "watch-namespaces": { type: "string", default: "" },
-  "pod-name": { type: "string" },
-  "agent-image": { type: "string" },
-  "agent-image-pull-policy": { type: "string" },
-  "max-concurrent-updates": { type: "string", default: "20" },
-  "max-concurrent-updates-per-namespace": { type: "string", default: "10" },
-  "idle-timeout-seconds": { type: "string", default: "600" },
-  "lost-node-after": { type: "string", default: "5m" },
-  "enforce-security-profile": { type: "string", default: "true" },
-  "reference-check-interval": { type: "string", default: "1m" },
-  "min-resync": { type: "string", default: "1m" },
-  "upgrade-crds": { type: "boolean", default: false },
-  "log-level": { type: "string", default: "info" },
-  "log-format": { type: "string", default: "json" },
-  "probe-address": { type: "string", default: "0.0.0.0:8081" },
-  "metrics-address": { type: "string", default: "0.0.0.0:8383" },
-  "webhook-address": { type: "string" },
-  "webhook-cert-dir": { type: "string" },
-  "pod-ip": { type: "string" },
-  "metrics-secure": { type: "boolean", default: false },
-  "kube-api-timeout": { type: "string", default: "30s" },
-  "leader-elect": { type: "boolean", default: false },
-  "lease-duration": { type: "string", default: "15s" },
-  "renew-deadline": { type: "string", default: "10s" },
-  "retry-period": { type: "string", default: "2s" },
-  "oidc-enabled": { type: "string", default: "true" },
-  "oidc-organization": { type: "string" },
-  "oidc-team": { type: "string" },
-  "oidc-user": { type: "string" },
-  "oidc-admin": { type: "boolean", default: false },
-  "oidc-expiration-seconds": { type: "string", default: "7200" },
-  "flux-max-unpacked-bytes": { type: "string", default: "104857600" },
-  "records-max-total-size": { type: "string", default: "512Mi" },
-  "allow-http": { type: "boolean", default: false },
-  "allow-addresses": { type: "string", default: "" },
-} as const;
+  kubeconfig: {
+    type: "string",
+    help: "The path of a kubeconfig. Without it, the credentials of the pod are used. KUBECONFIG is not read.",
+  },
+  namespace: {
+    type: "string",
+    default: "pulumi-kubernetes-operator",
+    help: "The operator's namespace, with its Lease and the Secret of its CA.",
+  },
+  "watch-namespaces": {
+    type: "string",
+    default: "",
+    help: "The namespaces to serve, separated by commas; all of them if empty.",
+  },
+  "pod-name": { type: "string", help: "The name of this replica; the host name if absent." },
+  "agent-image": { type: "string", help: "The image with the agent's executable. Required." },
+  "agent-image-pull-policy": {
+    type: "string",
+    help: "The pull policy of the agent's image: Always, IfNotPresent or Never.",
+  },
+  "max-concurrent-updates": {
+    type: "string",
+    default: "20",
+    help: "How many updates may run at the same time; 0 for any number.",
+  },
+  "max-concurrent-updates-per-namespace": { type: "string", default: "10", help: "The same for each namespace." },
+  "idle-timeout-seconds": {
+    type: "string",
+    default: "600",
+    help: "How long a workspace is idle before it is scaled to zero; 0 for never.",
+  },
+  "lost-node-after": {
+    type: "string",
+    default: "5m",
+    help: "How long a pod may be unresponsive before its node is considered lost.",
+  },
+  "enforce-security-profile": {
+    type: "string",
+    default: "true",
+    help: "Whether to reject pod templates that violate their security profile: true or false.",
+  },
+  "reference-check-interval": {
+    type: "string",
+    default: "1m",
+    help: "How often to check the Secrets and ConfigMaps in use for changes.",
+  },
+  "min-resync": {
+    type: "string",
+    default: "1m",
+    help: "For tests: the shortest resyncFrequencySeconds that is respected.",
+  },
+  "upgrade-crds": { type: "boolean", default: false, help: "Creates and upgrades the operator's CRDs at startup." },
+  "log-level": {
+    type: "string",
+    default: "info",
+    help: "The log level: debug, info, warn or error. The annotation pulumi.com/log-level of the Lease overrides it.",
+  },
+  "log-format": { type: "string", default: "json", help: "The log format: json or console." },
+  "probe-address": { type: "string", default: "0.0.0.0:8081", help: "Where to serve the probes." },
+  "metrics-address": { type: "string", default: "0.0.0.0:8383", help: "Where to serve metrics." },
+  "webhook-address": { type: "string", help: "Where to receive webhooks over HTTPS; nowhere if absent." },
+  "webhook-cert-dir": {
+    type: "string",
+    help: "The directory with tls.crt and tls.key for webhooks; without it, the certificate is self-signed.",
+  },
+  "pod-ip": { type: "string", help: "The address at which other replicas forward webhooks to this one." },
+  "metrics-secure": {
+    type: "boolean",
+    default: false,
+    help: "Serves metrics over HTTPS, to callers whose token may get /metrics.",
+  },
+  "kube-api-timeout": {
+    type: "string",
+    default: "30s",
+    help: "The timeout of a request to the API server, with all its attempts.",
+  },
+  "leader-elect": {
+    type: "boolean",
+    default: false,
+    help: "Works only while this replica holds the Lease; needed if there are several.",
+  },
+  "lease-duration": { type: "string", default: "15s", help: "How long a Lease that is not renewed is valid." },
+  "renew-deadline": {
+    type: "string",
+    default: "10s",
+    help: "How long the leader tries to renew the Lease before it stops.",
+  },
+  "retry-period": {
+    type: "string",
+    default: "2s",
+    help: "The time between two attempts to acquire or renew the Lease.",
+  },
+  "oidc-enabled": {
+    type: "string",
+    default: "true",
+    help: "Whether workspaces without an access token sign in to Pulumi Cloud with their service account's token: true or false.",
+  },
+  "oidc-organization": {
+    type: "string",
+    help: "The organization on Pulumi Cloud; by default that of the Pulumi stack.",
+  },
+  "oidc-team": { type: "string", help: "Sign in as this team." },
+  "oidc-user": { type: "string", help: "Sign in as this user." },
+  "oidc-admin": {
+    type: "boolean",
+    default: false,
+    help: "Sign in with the permissions of an administrator of the organization.",
+  },
+  "oidc-expiration-seconds": { type: "string", default: "7200", help: "How long the access tokens are valid." },
+  "flux-max-unpacked-bytes": {
+    type: "string",
+    default: "104857600",
+    help: "The most bytes that a Flux artifact may unpack to; -1 for no limit.",
+  },
+  "records-max-total-size": {
+    type: "string",
+    default: "512Mi",
+    help: "The maximum size of all records of runs together.",
+  },
+  "allow-http": { type: "boolean", default: false, help: "Allows repositories over plain HTTP." },
+  "allow-addresses": {
+    type: "string",
+    default: "",
+    help: "For tests: addresses that are otherwise rejected, such as 127.0.0.1.",
+  },
+} as const satisfies Readonly<Record<string, FlagEntry>>;
 
 type Flag = keyof typeof flags;
+
+export const operatorHelp = (): string =>
+  helpText({
+    usage: ["operator [flags]", "operator console [flags]", "operator profile heap|cpu [flags]"],
+    about:
+      "Runs the operator; with console, the web console; with profile, prints a profile of the operator in this container.",
+    flags,
+    variableOf,
+  });
 
 /** Prefix of the environment variables of flags: `OPERATOR_AGENT_IMAGE` for `--agent-image`. */
 const variablePrefix = "OPERATOR_";
@@ -243,7 +341,7 @@ function readValues(args: readonly string[], env: NodeJS.ProcessEnv) {
   };
 }
 
-function variableOf(flag: Flag): string {
+function variableOf(flag: string): string {
   return variablePrefix + flag.toUpperCase().replaceAll("-", "_");
 }
 

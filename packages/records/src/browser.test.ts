@@ -11,7 +11,8 @@ describe("reading a line of the log without a schema", () => {
   test.each([
     ["an event", formatFeedLine("uid", event)],
     ["output of Pulumi", "Updating (dev):"],
-    ["a message of the agent", '{"level":"info","message":"run started"}'],
+    ["a message of the agent", '{"level":"info","ts":"T","msg":"run started","logger":"agent","run":"uid"}'],
+    ["a message of an earlier agent", '{"time":"T","level":"info","message":"run started","run":"uid"}'],
     ["a damaged line", '{"feed":1,'],
     ["a feed of a later version", '{"feed":2,"run":"uid","seq":1,"time":"","event":{"kind":"notice","message":""}}'],
     ["an event without a number", '{"feed":1,"run":"uid","time":"","event":{"kind":"notice","message":""}}'],

@@ -9,6 +9,7 @@ import { withRepetitions } from "./repetitions.ts";
 import type { NumberedEvent } from "./run-event.ts";
 
 export type * from "./index.ts";
+export { runFinished, runStarted } from "./agent-message.ts";
 export * from "./gaps.ts";
 export * from "./urn.ts";
 

@@ -16,7 +16,16 @@ describe("a line of the log is", () => {
     expect(parseLogLine(line)).toEqual({ kind: "event", run: "uid", event: numbered(3) });
   });
 
-  test("a message of the agent", () => {
+  test.each([
+    ["this version", { level: "info", ts: "T", msg: "run started", run: "uid", operation: "up" }],
+    ["an earlier version", { time: "T", level: "info", message: "run started", run: "uid", operation: "up" }],
+  ])("a message of an agent of %s", (_, line) => {
+    const text = JSON.stringify(line);
+    const message = { ts: "T", level: "info", msg: "run started", run: "uid", keys: { operation: "up" } };
+    expect(parseLogLine(text)).toEqual({ kind: "message", text, message });
+  });
+
+  test("a message that cannot be read", () => {
     for (const text of ['{"level":"info"}', '{"feed":2,"run":"uid"}', "{cut"]) {
       expect(parseLogLine(text)).toEqual({ kind: "message", text });
     }

@@ -1,4 +1,5 @@
 /** The format of run events and records: agent and operator write it, the command line and the console read it. */
+export * from "./agent-message.ts";
 export * from "./credentials.ts";
 export * from "./feed.ts";
 export * from "./gaps.ts";

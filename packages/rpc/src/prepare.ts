@@ -57,8 +57,12 @@ export const Prepared = Type.Object({
   stack: Type.String({ maxLength: 512 }),
   project: ProjectInfo,
   pulumiVersion: Type.String({ maxLength: 128 }),
+  /** Identifies the executable of the CLI. Absent if that does not determine the version: it may be a script. */
+  cli: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
   /** For the stack's owner, although preparing succeeded. */
   warning: Type.Optional(message),
+  /** The commit of `compareWith`, if no selected file differs from it; absent if one does, or if that is not known. */
+  unchangedSince: Type.Optional(Type.String({ maxLength: 64 })),
   /** What this call changed; false for what was already prepared. */
   changed: Type.Object({
     source: Type.Boolean(),

@@ -109,6 +109,21 @@ export const LostRun = Type.Object(
 );
 export type LostRun = Static<typeof LostRun>;
 
+const objectName = Type.String({ minLength: 1, maxLength: 253 });
+
+/** What a run belongs to, for the agent's log and for Pulumi's traces. What the run does must not depend on it. */
+export const RunOrigin = Type.Object(
+  {
+    /** The names of the Update and of its Stack. */
+    update: objectName,
+    stack: Type.Optional(objectName),
+    /** W3C Trace Context: Pulumi's spans become part of this one. Absent if traces are off. */
+    traceparent: Type.Optional(Type.String({ pattern: "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$" })),
+  },
+  closed,
+);
+export type RunOrigin = Static<typeof RunOrigin>;
+
 const seconds = Type.Integer({ minimum: 1 });
 
 export const StartRequest = Type.Object(
@@ -123,6 +138,8 @@ export const StartRequest = Type.Object(
     timeouts: Type.Optional(
       Type.Object({ totalSeconds: Type.Optional(seconds), silenceSeconds: Type.Optional(seconds) }, closed),
     ),
+    /** Absent in a request of version 1. */
+    origin: Type.Optional(RunOrigin),
   },
   closed,
 );

@@ -26,6 +26,16 @@ export const GitAuth = Type.Union([
 ]);
 export type GitAuth = Static<typeof GitAuth>;
 
+/** The agent reports whether a file that the filters select differs from that of an earlier commit. */
+const CompareWith = Type.Object(
+  {
+    commit: Type.String({ minLength: 1, maxLength: 64 }),
+    /** Globs of paths from the root; with a leading "!", files are excluded. */
+    pathFilters: Type.Array(Type.String({ minLength: 1, maxLength: 512 }), { maxItems: 64 }),
+  },
+  closed,
+);
+
 export const GitSource = Type.Object(
   {
     kind: Type.Literal("git"),
@@ -41,6 +51,7 @@ export const GitSource = Type.Object(
     auth: Type.Optional(GitAuth),
     /** Certificates of a private CA, in PEM. */
     ca: Type.Optional(Type.String({ maxLength: 262_144 })),
+    compareWith: Type.Optional(CompareWith),
   },
   closed,
 );
@@ -147,11 +158,35 @@ export const StackSettings = Type.Object(
 );
 export type StackSettings = Static<typeof StackSettings>;
 
+/** The version of a CLI, as an earlier agent reported it for the same executable. */
+export const KnownCli = Type.Object(
+  {
+    cli: Type.String({ minLength: 1, maxLength: 128 }),
+    version: Type.String({ minLength: 1, maxLength: 128 }),
+  },
+  closed,
+);
+export type KnownCli = Static<typeof KnownCli>;
+
+export const maxKnownClis = 8;
+
 export const PrepareRequest = Type.Object(
   {
     source: Source,
     /** The Pulumi stacks that runs may use. Version 1 has exactly one. */
     stacks: Type.Array(StackSettings, { maxItems: 64 }),
+    /** If the agent's CLI is among them, it need not be started to read its version. Not a part of what is prepared. */
+    knownClis: Type.Optional(Type.Array(KnownCli, { maxItems: maxKnownClis })),
+    /** The names of the Workspace and of its Stack, for the agent's log. */
+    origin: Type.Optional(
+      Type.Object(
+        {
+          workspace: Type.String({ minLength: 1, maxLength: 253 }),
+          stack: Type.Optional(Type.String({ minLength: 1, maxLength: 253 })),
+        },
+        closed,
+      ),
+    ),
   },
   closed,
 );

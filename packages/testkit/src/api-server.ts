@@ -20,6 +20,8 @@ interface User {
 
 export interface ApiServer {
   readonly url: string;
+  /** For benchmarks that read its CPU time. */
+  readonly pid: number;
   /** etcd's JSON API, for benchmarks that store many objects at once. */
   readonly etcdUrl: string;
   /** The CA of server and clients, in PEM. */
@@ -76,6 +78,9 @@ async function start(folder: string): Promise<ApiServer> {
   }
   return {
     ...identities(layout),
+    get pid() {
+      return apiServer.pid;
+    },
     etcdUrl: etcdUrlOf(layout),
     kubectl: kubectlFor({ kubeconfig: layout.kubeconfig, cacheFolder: join(folder, "kubectl-cache") }),
     kill: () => apiServer.stop("SIGKILL"),
@@ -90,8 +95,10 @@ async function start(folder: string): Promise<ApiServer> {
 
 type Identities = Pick<ApiServer, keyof ApiServer & (keyof Layout | `client${string}` | `credentials${string}`)>;
 
-function identities({ url, authority, kubeconfig, admin }: Layout): Identities {
+function identities({ url, authority, kubeconfig, admin, adminToken }: Layout): Identities {
   const credentials = staticCredentials({ server: url, tls: { ca: authority.cert, ...admin } });
+  // The API server verifies the signatures of a client certificate for each request, but only looks up a token.
+  const withToken = staticCredentials({ server: url, token: adminToken, tls: { ca: authority.cert } });
   const credentialsFor = async ({ name, group }: User): Promise<Credentials> => {
     const pair = await authority.issue({ commonName: name, ...(group !== undefined && { organization: group }) });
     return staticCredentials({ server: url, tls: { ca: authority.cert, ...pair } });
@@ -102,7 +109,7 @@ function identities({ url, authority, kubeconfig, admin }: Layout): Identities {
     kubeconfig,
     credentials,
     credentialsFor,
-    client: connect(credentials),
+    client: connect(withToken),
     clientFor: async (user, options) => connect(await credentialsFor(user), options),
   };
 }
@@ -130,6 +137,7 @@ interface Layout {
   readonly etcdPeerPort: number;
   readonly authority: Authority;
   readonly admin: KeyPair;
+  readonly adminToken: string;
   readonly kubeconfig: string;
 }
 
@@ -151,7 +159,9 @@ async function prepare(folder: string): Promise<Layout> {
   const url = `https://127.0.0.1:${port}`;
   const kubeconfig = join(folder, "kubeconfig");
   await Bun.write(kubeconfig, adminKubeconfig(url));
-  return { folder, url, port, etcdPort, etcdPeerPort, authority, admin, kubeconfig };
+  const adminToken = crypto.randomUUID();
+  await Bun.write(join(folder, "tokens.csv"), `${adminToken},admin,admin,system:masters\n`);
+  return { folder, url, port, etcdPort, etcdPeerPort, authority, admin, adminToken, kubeconfig };
 }
 
 /** Paths are relative to the folder of the file. */
@@ -192,6 +202,7 @@ function spawnApiServer(layout: Layout): ChildProcess {
     `--tls-cert-file=${file("server.crt")}`,
     `--tls-private-key-file=${file("server.key")}`,
     `--client-ca-file=${file("authority.crt")}`,
+    `--token-auth-file=${file("tokens.csv")}`,
     `--service-account-key-file=${file("serviceAccounts.crt")}`,
     `--service-account-signing-key-file=${file("serviceAccounts.key")}`,
     "--service-account-issuer=https://kubernetes.default.svc",

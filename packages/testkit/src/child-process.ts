@@ -1,6 +1,8 @@
 /** Child processes that never outlive this one: the kernel kills them when it ends for any reason. */
 import { closeSync, openSync } from "node:fs";
 
+import { goProgramEnv } from "@pko/cluster";
+
 export interface ChildProcess {
   readonly pid: number;
   /** The end of its log, for an error message. */
@@ -14,7 +16,7 @@ export interface ChildProcess {
 interface ChildOptions {
   readonly command: readonly string[];
   readonly logFile: string;
-  /** In addition to PATH. */
+  /** In addition to PATH and `goProgramEnv`. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -26,7 +28,7 @@ export function spawnChild(options: ChildOptions): ChildProcess {
     stdin: "ignore",
     stdout: log,
     stderr: log,
-    env: { PATH: process.env["PATH"] ?? "", ...options.env },
+    env: { PATH: process.env["PATH"] ?? "", ...goProgramEnv, ...options.env },
   });
   closeSync(log);
   return {

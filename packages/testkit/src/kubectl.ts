@@ -1,5 +1,5 @@
 /** kubectl bound to one kubeconfig, for tests of user commands. */
-import { toolPath } from "@pko/cluster";
+import { goProgramEnv, toolPath } from "@pko/cluster";
 
 interface KubectlOptions {
   /** Standard input. */
@@ -21,7 +21,7 @@ export function kubectlFor(binding: KubectlBinding): Kubectl {
       stdin: new Blob([options.input ?? ""]),
       stdout: "pipe",
       stderr: "pipe",
-      env: { PATH: process.env["PATH"] ?? "" },
+      env: { PATH: process.env["PATH"] ?? "", ...goProgramEnv },
     });
     const [output, error, code] = await Promise.all([
       new Response(child.stdout).text(),

@@ -11,6 +11,9 @@ interface WaitOptions {
 /** A check that starts a process, such as `kubectl exec`, must not take the CPU from what it waits for. */
 const longestPauseMs = 2000;
 const pausePerCheck = 9;
+/** What has taken long may take longer, by a tenth; but a state that lasts for a moment must be seen. */
+const pausePerWaited = 0.1;
+const longestPausePerWaitedMs = 250;
 
 /**
  * Returns the first value of `condition` that is not undefined or false. An error counts as "not yet" and becomes the
@@ -20,8 +23,8 @@ export async function waitFor<T>(
   condition: () => T | undefined | false | Promise<T | undefined | false>,
   options: WaitOptions = {},
 ): Promise<T> {
-  const { timeoutMs = 10_000, what = condition.toString(), pollMs = 20 } = options;
-  const deadline = performance.now() + timeoutMs;
+  const { timeoutMs = 30_000, what = condition.toString(), pollMs = 20 } = options;
+  const started = performance.now();
   let cause: unknown;
   do {
     const checkedAt = performance.now();
@@ -32,8 +35,21 @@ export async function waitFor<T>(
     } catch (error) {
       cause = error;
     }
-    const checkMs = performance.now() - checkedAt;
-    await Bun.sleep(Math.max(pollMs, Math.min(longestPauseMs, checkMs * pausePerCheck)));
-  } while (performance.now() < deadline);
+    const now = performance.now();
+    await Bun.sleep(Math.max(pollMs, pauseMs({ checkMs: now - checkedAt, waitedMs: now - started })));
+  } while (performance.now() < started + timeoutMs);
   throw new Error(`timed out after ${timeoutMs} ms waiting for: ${what}`, { cause });
 }
+
+interface Elapsed {
+  /** Of the last check. */
+  readonly checkMs: number;
+  /** Since the first check. */
+  readonly waitedMs: number;
+}
+
+const pauseMs = ({ checkMs, waitedMs }: Elapsed): number =>
+  Math.max(
+    Math.min(longestPauseMs, checkMs * pausePerCheck),
+    Math.min(longestPausePerWaitedMs, waitedMs * pausePerWaited),
+  );

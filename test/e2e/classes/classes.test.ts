@@ -1,13 +1,28 @@
-/** A WorkspaceClass with caches and a policy pack: what a second workspace downloads, and what a violation looks like. */
+/** A WorkspaceClass with caches and a policy pack: what a second workspace downloads, what a violation looks like, and a provider plugin. */
 import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { layout, publishImage, repositoryRoot, stateRoot } from "@pko/cluster";
-import { isNotFound } from "@pko/kube";
+import { layout, providerVersion, publishImage, repositoryRoot, stateRoot } from "@pko/cluster";
+import { builtin, isNotFound } from "@pko/kube";
 import { workspaceClasses } from "@pko/operator";
 
-import { applyTo, CliUser, eventsJson, isReady, newStack, stackUntil, useScene } from "../harness.ts";
+import {
+  applyTo,
+  CliUser,
+  deleteStack,
+  eventsJson,
+  isAt,
+  isReady,
+  killPod,
+  newStack,
+  podUid,
+  reconcileAndWait,
+  requestReconcile,
+  stackUntil,
+  useScene,
+} from "../harness.ts";
 import { servePackages, type PackageServer } from "./package-server.ts";
+import { servePlugins } from "./plugin-server.ts";
 
 const slow = 300_000;
 const image = "docker.io/library/policies:test";
@@ -91,6 +106,72 @@ test(
     expect((await new CliUser(() => scene).why("public")).cause).toBe("policyViolation");
     repository.commit(programWith("private"));
     await stackUntil(scene, "public", isReady);
+  },
+  slow,
+);
+
+const configMaps = { apiGroups: [""], resources: ["configmaps"] };
+
+/** The rights that the provider needs for a ConfigMap. */
+const editorOfConfigMaps = (): object[] => [
+  {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "Role",
+    metadata: { name: "settings" },
+    rules: [{ ...configMaps, verbs: ["get", "create", "patch", "delete"] }],
+  },
+  {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "RoleBinding",
+    metadata: { name: "settings" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "settings" },
+    subjects: [{ kind: "ServiceAccount", name: "pulumi", namespace: scene.namespace }],
+  },
+];
+
+const settingsWith = (color: string, pluginDownloadURL: string): Record<string, string> => ({
+  "Pulumi.yaml": JSON.stringify({
+    name: "settings",
+    runtime: "yaml",
+    resources: {
+      settings: {
+        type: "kubernetes:core/v1:ConfigMap",
+        properties: { metadata: { name: "settings" }, data: { color } },
+        options: { version: providerVersion, pluginDownloadURL },
+      },
+    },
+  }),
+});
+
+test(
+  "a provider plugin is downloaded once, and has the rights of the workspace's service account",
+  async () => {
+    const plugins = await servePlugins(scene, scene.folder);
+    const repository = scene.git.create("settings");
+    repository.commit(settingsWith("red", plugins.url));
+    await applyTo(scene, newStack("settings", { ...scene.git.source("settings"), destroyOnFinalize: true }));
+    const denied = await stackUntil(scene, "settings", ({ status }) => status?.lastUpdate?.state === "failed");
+    expect(denied.status?.lastUpdate?.message).toContain(
+      `configmaps "settings" is forbidden: User "system:serviceaccount:${scene.namespace}:pulumi" cannot patch`,
+    );
+
+    await applyTo(scene, ...editorOfConfigMaps());
+    await reconcileAndWait(scene, "settings", "granted");
+    const settings = { namespace: scene.namespace, name: "settings" };
+    expect((await scene.client.get(builtin.configMaps, settings)).data).toEqual({ color: "red" });
+    expect((await plugins.downloads()).length).toBe(1);
+
+    const pod = await podUid(scene, "settings");
+    await killPod(scene, "settings");
+    const second = repository.commit(settingsWith("blue", plugins.url));
+    await requestReconcile(scene, "settings", "second");
+    await stackUntil(scene, "settings", isAt(second));
+    expect((await scene.client.get(builtin.configMaps, settings)).data).toEqual({ color: "blue" });
+    expect(await podUid(scene, "settings")).not.toBe(pod);
+    expect((await plugins.downloads()).length).toBe(1);
+
+    await deleteStack(scene, "settings");
+    expect(await scene.client.find(builtin.configMaps, settings)).toBeUndefined();
   },
   slow,
 );

@@ -3,6 +3,7 @@ import { join } from "node:path";
 
 import type { Stack } from "@pko/api";
 import { clusterKubeconfig } from "@pko/cluster";
+import { firstLine } from "@pko/testkit";
 import { expect, test } from "bun:test";
 
 import {
@@ -207,12 +208,3 @@ test("the console is served until it is interrupted, to whoever has the token", 
   child.kill("SIGINT");
   expect(await child.exited).toBe(0);
 });
-
-async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
-  let text = "";
-  for await (const chunk of stream) {
-    text += new TextDecoder().decode(chunk);
-    if (text.includes("\n")) break;
-  }
-  return text.trim();
-}

@@ -22,13 +22,17 @@ const scene = useScene("console");
 let user: Visitor;
 let commit: (program: string) => string;
 
-const outputs = 'exports.text = "hello"; exports.password = pulumi.secret("hunter2");';
+const canary = "hunter2";
+/** A secret in an output and in a resource, another one in each commit. */
+const secrets = (value: string): string =>
+  `exports.text = "hello"; exports.password = pulumi.secret("${value}"); new File("key", exports.password);`;
 const stack = (spec: object = {}): object => newStack("web", { ...scene.git.source("web"), ...spec });
 const address = (tab = ""): string => `/stacks/${scene.namespace}/web${tab}`;
 
 beforeAll(async () => {
   const repository = scene.git.create("web");
-  commit = (program) => repository.commit(filesProject(`${program}\n${outputs}`));
+  let commits = 0;
+  commit = (program) => repository.commit(filesProject(`${program}\n${secrets(`${canary}-${++commits}`)}`));
   const credentials = await kubeconfigCredentials([clusterKubeconfig()]);
   const started = await startConsole({ signIn: { mode: "kubeconfig", credentials }, port: 0 });
   scene.defer(() => started.stop());
@@ -45,6 +49,10 @@ async function requestUpdate(): Promise<void> {
   await user.untilText("Requested an update of Stack web.");
 }
 
+async function expectNoSecret(): Promise<void> {
+  expect(await user.page.content()).not.toContain(canary);
+}
+
 test(
   "a Stack is followed from its creation through its run to its outputs, without a reload",
   async () => {
@@ -56,12 +64,13 @@ test(
     await user.follow("Outputs");
     await user.untilText("hello");
     await user.untilText("secret: its value is not shown");
+    await expectNoSecret();
     await user.follow("Runs");
     await user.follow(/^web-/);
     await user.untilText("succeeded");
     await user.follow("Log");
     await user.untilText("Updating (web):");
-    expect(await user.page.content()).not.toContain("hunter2");
+    await expectNoSecret();
   },
   slow,
 );
@@ -94,9 +103,11 @@ test(
     await user.page.getByRole("button", { name: "Compare two runs" }).click();
     await user.untilText(/Result succeeded failed .*different/);
     await user.untilText(/c pulumi-nodejs:dynamic:Resource not part of it create failed/);
+    await expectNoSecret();
     await user.follow(failed);
     await user.follow("Diagnostics");
     await user.untilText("the disk is on fire");
+    await expectNoSecret();
   },
   slow,
 );
@@ -111,6 +122,7 @@ test(
     const { status } = await stackUntil(scene, "web", (each) => each.status?.currentUpdate?.commit === held);
     await user.follow(status?.currentUpdate?.name ?? "");
     await user.untilText(/c pulumi-nodejs:dynamic:Resource \+ create running/, slow);
+    await expectNoSecret();
     await user.follow(/^web$/);
     await user.confirm("Cancel update");
     await user.untilText("Requested the cancellation of Update");
@@ -131,6 +143,8 @@ test(
     await user.page.locator(`a[href="/approvals/${scene.namespace}/web"]`).click({ timeout: slow });
     await user.untilText("1 to delete");
     await user.untilText("delete b");
+    await user.untilText("key pulumi-nodejs:dynamic:Resource");
+    await expectNoSecret();
     expect(await execInPod(scene, "web", "cat /state/b")).toBe("two");
     await user.page.getByLabel("Reason").fill("b is not needed");
     await user.confirm("Approve");

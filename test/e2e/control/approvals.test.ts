@@ -128,11 +128,13 @@ test.concurrent(
 
     await applyTo(scene, program("website", "page", "style"));
     const second = await awaiting("website", first);
+    const before = await readState("website");
     await applyTo(scene, program("website", "page", "script"));
     const third = await awaiting("website", second);
     expect(third.message).toContain("script");
     // Approves a plan that has been superseded.
     await decide(second);
+    expect(await readState("website")).toBe(before);
     await decide(third, { reason: "reviewed" });
     const changed = await stackUntil(scene, "website", isAt("3"));
     expect(changed.status?.outputs).toEqual({ resources: "page script" });
@@ -299,6 +301,7 @@ test.concurrent(
     await decide(second);
     const third = await awaiting("sized", second);
     expect(await readState("sized")).toBe(before);
+    await expectNoCanary("sized");
     expect(await operations("sized")).toEqual(["plan preview", "up", "plan preview", "plan preview"]);
 
     await decide(third);

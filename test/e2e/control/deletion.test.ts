@@ -8,6 +8,7 @@ import { waitFor } from "@pko/testkit";
 import {
   applyTo,
   at,
+  configMapProject,
   hasReason,
   isReady,
   kubectl,
@@ -101,13 +102,31 @@ async function readDestroys(): Promise<Map<string, HistoryEntry>> {
   return new Map(entries.filter(([, { kind }]) => kind === "destroy"));
 }
 
+/** Its ConfigMap is in the first namespace, which stays. */
+async function prepareSettings({ namespace }: Place): Promise<object> {
+  await applyTo(scene, {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "RoleBinding",
+    metadata: { name: "ending" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "edit" },
+    subjects: [{ kind: "ServiceAccount", name: "pulumi", namespace }],
+  });
+  scene.git.create("settings").commit(configMapProject(scene.namespace));
+  return newStackWithDestroy("ending", scene.git.source("settings"));
+}
+
+const settingsUid = (): Promise<string> =>
+  kubectl(["get", "configmap", "settings", ...at(scene), "--output=jsonpath={.metadata.uid}"]);
+
 test.concurrent(
-  "in a namespace that is being deleted, Stacks keep their finalizer and report what to do",
+  "in a namespace that is being deleted, Stacks keep their finalizer, report what to do, and destroy nothing",
   async () => {
     const { second } = scene;
-    await applyTo(second, stack("ending"), stack("protected", { protect: true }));
+    await applyTo(second, await prepareSettings(second), stack("protected", { protect: true }));
     await Promise.all(["ending", "protected"].map((name) => stackUntil(second, name, isReady)));
     expect(await deletionError(second, "protected")).toContain("set spec.protect to false first");
+    const uid = await settingsUid();
+    expect(uid).not.toBe("");
 
     await removeNamespace(second.namespace);
     const ending = await stackUntil(second, "ending", hasReason("NamespaceTerminating"));
@@ -115,10 +134,12 @@ test.concurrent(
     const kept = await stackUntil(second, "protected", hasReason("Protected"));
     expect(readyMessage(kept)).toContain("set spec.protect to false");
     for (const { metadata } of [ending, kept]) expect(metadata.finalizers).toEqual([stackFinalizer]);
+    expect(await settingsUid()).toBe(uid);
 
     await patch(second, "ending", { destroyOnFinalize: false });
     await patch(second, "protected", { destroyOnFinalize: false, protect: false });
     await kubectl(["wait", "--for=delete", `namespace/${second.namespace}`, "--timeout=300s"]);
+    expect(await settingsUid()).toBe(uid);
   },
   slow,
 );

@@ -1,6 +1,7 @@
 /** Updates that hang are stopped after their timeouts, and interrupted operations on resources are reported. */
 import { expect, test } from "bun:test";
 
+import type { Stack } from "@pko/api";
 import { updates } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
@@ -11,13 +12,16 @@ import {
   execInPod,
   failedReason,
   filesProject,
+  isAt,
   isReady,
   javascriptProject,
   kubectl,
   listUpdates,
   newStack,
+  podWith,
   readyMessage,
   reconcileAndWait,
+  requestReconcile,
   stackUntil,
   useScene,
 } from "../harness.ts";
@@ -27,28 +31,57 @@ const scene = useScene("timeouts");
 
 const stackFrom = (name: string, spec: object = {}): object => newStack(name, { ...scene.git.source(name), ...spec });
 
+/** How a program hangs, and how its run ends. */
+const hangs = {
+  "is silent": ["setInterval(() => {}, 1000);", "the run was stopped after 15 s without output"],
+  "prints endlessly": [
+    "setInterval(() => console.log('more'), 100);",
+    "the run was stopped because it exceeded its timeout of 30 s",
+  ],
+  // Pulumi waits for what it has started.
+  "ignores SIGINT": [
+    `const { dynamic } = require("@pulumi/pulumi");
+     new dynamic.Resource({ create: () => new Promise(() => setInterval(() => {}, 1000)) }, "stuck", {});`,
+    "did not stop within the grace period of 5 s, and was killed",
+  ],
+} as const;
+
 test.concurrent(
-  "a program that hangs is stopped, its lock is removed, and the next commit is deployed",
+  "a program that hangs in any way is stopped, its lock is removed, and the next commit is deployed",
   async () => {
     const repository = scene.git.create("hung");
-    repository.commit(javascriptProject("hung", "setInterval(() => {}, 1000);"));
-    await applyTo(scene, stackFrom("hung", { updateTimeoutSeconds: 3600, silenceTimeoutSeconds: 15 }));
-    const failed = await stackUntil(scene, "hung", ({ status }) => status?.lastUpdate?.state === "failed");
-    expect(failed.status?.lastUpdate).toMatchObject({ failure: "timedOut", failures: 1 });
+    const workspaceTemplate = podWith({ container: { args: ["--grace-seconds=5"] } });
+    // A retry would lock the stack again.
+    const timeouts = { updateTimeoutSeconds: 30, silenceTimeoutSeconds: 15, maxFailures: 1 };
+    for (const [how, [program, message]] of Object.entries(hangs)) {
+      const commit = repository.commit(javascriptProject("hung", program));
+      await applyTo(scene, stackFrom("hung", { ...timeouts, workspaceTemplate }));
+      await requestReconcile(scene, "hung", commit);
+      const failed = await stackUntil(scene, "hung", hasTimedOutAt(commit));
+      expect({ how, message: readyMessage(failed) }).toEqual({
+        how,
+        message: expect.stringContaining(message) as string,
+      });
+      expect(await execInPod(scene, "hung", "find /state/.pulumi/locks -path '*/hung/*.json'")).toBe("");
+    }
     expect((await new CliUser(() => scene).why("hung")).cause).toBe("timedOut");
-    expect(readyMessage(failed)).toContain("the run was stopped after 15 s without output");
     const [first] = await listUpdates(scene, "hung");
-    expect(first?.spec).toMatchObject({ timeoutSeconds: 3600, silenceTimeoutSeconds: 15 });
+    expect(first?.spec).toMatchObject({ timeoutSeconds: 30, silenceTimeoutSeconds: 15 });
     expect(failedReason(first)).toBe("TimedOut");
     const events = await kubectl(["get", "events", ...at(scene), "--output=jsonpath={.items[*].reason}"]);
     expect(events.split(" ")).toContain("StackUpdateTimedOut");
-    expect(await execInPod(scene, "hung", "find /state/.pulumi/locks -path '*/hung/*.json'")).toBe("");
 
-    repository.commit(javascriptProject("hung", "exports.text = 'done';"));
-    await stackUntil(scene, "hung", isReady);
+    const working = repository.commit(javascriptProject("hung", "exports.text = 'done';"));
+    await requestReconcile(scene, "hung", working);
+    await stackUntil(scene, "hung", isAt(working));
   },
   slow,
 );
+
+const hasTimedOutAt =
+  (commit: string) =>
+  ({ status }: Stack): boolean =>
+    status?.lastUpdate?.lastAttemptedCommit === commit && status.lastUpdate.failure === "timedOut";
 
 test.concurrent(
   "an interrupted create is reported until a user clears it",

@@ -1,39 +1,72 @@
 /** `make demo`, twice: the second run removes the objects of the first. */
 import { afterAll, describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { attempt, repositoryRoot } from "@pko/cluster";
+import { attempt, clusterKubeconfig, kubectlCommand, repositoryRoot } from "@pko/cluster";
 
-import { kubectl } from "../harness.ts";
+import { kubectl, publishedImage } from "../harness.ts";
 
-async function demo(example: string): Promise<{ readonly code: number; readonly output: string }> {
-  const options = { cwd: repositoryRoot, env: { NO_COLOR: "1" } };
-  const { code, stdout, stderr } = await attempt(["make", "demo", `EXAMPLE=${example}`], options);
+type Environment = Readonly<Record<string, string>>;
+
+async function demo(example = "", env: Environment = {}): Promise<{ readonly code: number; readonly output: string }> {
+  const options = { cwd: repositoryRoot, env: { NO_COLOR: "1", EXAMPLE: example, ...env } };
+  const { code, stdout, stderr } = await attempt(["make", "demo"], options);
   return { code, output: stdout + stderr };
+}
+
+const folder = mkdtempSync(join(tmpdir(), "pko-demo-"));
+
+/** A machine that has kubectl and Node.js, but neither Go nor what was built here. */
+function machineWithoutGo(): Environment {
+  const bin = join(folder, "bin");
+  mkdirSync(bin);
+  for (const name of ["make", "sh", "bash", "node", "npm", "awk", "touch", "env", "uname"]) {
+    const path = Bun.which(name);
+    if (path !== null) symlinkSync(path, join(bin, name));
+  }
+  const [program = "", subcommand = ""] = kubectlCommand();
+  writeFileSync(join(bin, "kubectl"), `#!/bin/sh\nexec ${program} ${subcommand} "$@"\n`);
+  chmodSync(join(bin, "kubectl"), 0o755);
+  return { PATH: bin, PKO_CACHE: join(folder, "cache") };
 }
 
 describe("make demo", () => {
   afterAll(async () => {
+    rmSync(folder, { recursive: true, force: true });
     await kubectl(["delete", "stack", "shop", "--namespace=default", "--ignore-not-found", "--timeout=60s"]);
     await kubectl(["delete", "-f", join(repositoryRoot, "examples/program"), "--ignore-not-found"]);
     // This operator serves every namespace, including those of other tests.
     await kubectl(["delete", "deployment", "--all", "--namespace=pulumi-kubernetes-operator", "--timeout=60s"]);
   }, 120_000);
 
-  test("deploys the example, shows its resources and outputs, and rolls a change out in the same workspace", async () => {
-    const { code, output } = await demo("program");
+  test("deploys the example, changes it in the same workspace, and gives a tour", async () => {
+    const { code, output } = await demo();
     expect(output).toContain("+ settings  pulumi:index:Stash");
     expect(output).toMatch(/shop: ready: up succeeded \(5 created\)/);
     expect(output).toContain("https://shop.example.com");
     expect(output).toContain("~ settings  pulumi:index:Stash");
     expect(output).toContain("https://market.example.com");
     expect(output).toContain("adminPassword  [secret]");
+    // The tour: each of these is output of another command.
+    expect(output).toContain("there is no Secret shop-admn");
+    expect(output).toMatch(/The plan of Update \S+ was approved by/);
+    expect(output).toContain("release:        shop.example.com sells apples for EUR");
+    expect(output).toContain("1 resource differs from the state: pulumi:pulumi:StackReference addresses");
+    expect(output).toContain('stack.pulumi.com "firewall" deleted');
+    expect(output).toContain("http://127.0.0.1:8001");
     expect(code).toBe(0);
   }, 300_000);
 
-  test("can be repeated", async () => {
-    const { code, output } = await demo("program");
+  test("can be repeated, on a cluster of the user's own: with kubectl from the PATH, without Go, and building nothing of Kubernetes", async () => {
+    const env = machineWithoutGo();
+    const image = await publishedImage();
+    const { code, output } = await demo("program", { ...env, CLUSTER_KUBECONFIG: clusterKubeconfig(), IMAGE: image });
+    expect(output).toContain("using the cluster of CLUSTER_KUBECONFIG; no local cluster is started");
     expect(output).toMatch(/shop: ready: up succeeded \(5 created\)/);
+    expect(output).not.toContain("make cluster-down");
+    expect(existsSync(join(folder, "cache"))).toBe(false);
     expect(code).toBe(0);
   }, 300_000);
 

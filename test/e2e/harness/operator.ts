@@ -2,9 +2,9 @@
 import { join } from "node:path";
 
 import { operatorNamespace } from "@pko/install";
-import { deployableImage, repositoryRoot } from "@pko/cluster";
+import { deployableImage } from "@pko/cluster";
 import type { Client } from "@pko/kube";
-import { spawnChild, type ChildProcess } from "@pko/testkit";
+import { programPath, spawnChild, type ChildProcess } from "@pko/testkit";
 
 import { assertNoErrors, operatorErrors } from "../../logs/errors.ts";
 import { operatorAccount } from "../../rights/account.ts";
@@ -71,7 +71,7 @@ export async function startOperator(
     spawnChild({
       command: [
         process.execPath,
-        join(repositoryRoot, "packages/operator/src/main.ts"),
+        programPath("operator"),
         `--kubeconfig=${kubeconfig}`,
         `--agent-image=${agentImage}`,
         `--watch-namespaces=${namespaces.join(",")}`,

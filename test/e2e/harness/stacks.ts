@@ -107,9 +107,9 @@ export async function podUid({ client, namespace }: Place, stack: string): Promi
 }
 
 /** Requests an update by setting the annotation to a new value. */
-export async function requestReconcile(place: Place, stack: string, request: string): Promise<void> {
-  const annotation = `${reconcileRequestAnnotation}=${request}`;
-  await kubectl(["annotate", "stack", stack, ...at(place), "--overwrite", annotation]);
+export async function requestReconcile({ client, namespace }: Place, name: string, request: string): Promise<void> {
+  const body = { metadata: { annotations: { [reconcileRequestAnnotation]: request } } };
+  await client.patch(stacks, { namespace, name }, { patch: { type: "merge", body } });
 }
 
 /** Requests an update and returns the Stack once that update has succeeded. */

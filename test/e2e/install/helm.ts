@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { clusterKubeconfig, toolPath } from "@pko/cluster";
+import { clusterKubeconfig, goProgramEnv, toolPath } from "@pko/cluster";
 import { parseAllDocuments } from "yaml";
 
 const root = join(import.meta.dir, "../../..");
@@ -23,6 +23,7 @@ export async function helmOn(kubeconfig: string, ...args: readonly string[]): Pr
     stdout: "pipe",
     stderr: "pipe",
     env: {
+      ...goProgramEnv,
       PATH: process.env["PATH"] ?? "",
       HOME: home,
       KUBECONFIG: kubeconfig,

@@ -52,8 +52,9 @@ test(
   "no request is denied, and every permission is used",
   async () => {
     await untilApprovalsAreChecked(scene);
-    await applyTo(scene, ...inputs(), stack(), fluxStack(), approvedStack(), receiver);
+    await applyTo(scene, ...inputs(), stack(), fluxStack(), approvedStack(), receiver, notification);
     await kubectl(["wait", "receiver", receiver.metadata.name, ...at(scene), "--for=jsonpath={.status.conditions}"]);
+    await kubectl(["wait", "notification", notification.metadata.name, ...at(scene), "--for=condition=Stalled"]);
     await approve("approved");
     await stackUntil(scene, "approved", isReady);
     const web = await stackUntil(scene, "web", isReady);
@@ -88,6 +89,14 @@ const receiver = {
   spec: { type: "GitHub", secretRef: { name: "hooks", key: "token" } },
 };
 
+/** The operator reports that its Secret does not exist. */
+const notification = {
+  apiVersion: "auto.pulumi.com/v1alpha1",
+  kind: "Notification",
+  metadata: { name: "chat" },
+  spec: { type: "Slack", secretRef: { name: "chat" } },
+};
+
 /** As the user of this test, who may approve. */
 async function approve(name: string): Promise<void> {
   const { status } = await stackUntil(scene, name, hasReason("AwaitingApproval"));
@@ -109,6 +118,9 @@ const rarelyUsed = new Set([
   "auto.pulumi.com workspaces/finalizers update",
   // The claims with the caches of a WorkspaceClass.
   ...["get", "create", "patch"].map((verb) => ` persistentvolumeclaims ${verb}`),
+  // Previews of pull requests, which test/integration/pull-requests creates with these roles.
+  "pulumi.com stacks create",
+  "pulumi.com stacks delete",
   // Replaces outputs that a crash left incomplete.
   " secrets delete",
   // Counts a repeated event.

@@ -2,54 +2,34 @@
  * An image in which the Node.js and Python examples install their dependencies offline. The package managers of this machine
  * fill its caches, from the registries that they are configured for. The image also contains the `go` command.
  */
-import { createHash } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-import {
-  cacheRoot,
-  imagesFingerprint,
-  isPublished,
-  layout,
-  publishImage,
-  repositoryRoot,
-  run,
-  stateRoot,
-  step,
-} from "@pko/cluster";
+import { repositoryRoot, run } from "@pko/cluster";
+
+import { publishOfflineImage } from "./offline-image.ts";
 
 const examples = join(repositoryRoot, "examples/languages");
-const containerfile = join(repositoryRoot, "deploy/images/packages.Containerfile");
 const lockfile = join(examples, "typescript/package-lock.json");
 const requirements = join(examples, "python/requirements.txt");
 /** The version in the workspace image. */
 const pythonVersion = "3.11";
 
-export async function publishPackagesImage(): Promise<string> {
-  const hash = createHash("sha256").update(imagesFingerprint() + (await run(["go", "env", "GOVERSION"])));
-  for (const file of [containerfile, lockfile, requirements]) hash.update(readFileSync(file));
-  const tag = hash.digest("hex").slice(0, 12);
-  const name = `docker.io/pulumi/pulumi:packages-${tag}`;
-  const { images } = layout(stateRoot);
-  if (isPublished(name, images)) return name;
-  const context = join(cacheRoot, `packages-${tag}`);
-  if (!existsSync(context)) await step("collecting Node.js and Python packages", () => fill(context));
-  await step(`publishing ${name}`, () => publishImage({ name, containerfile, context }, images));
-  return name;
-}
+export const publishPackagesImage = async (): Promise<string> =>
+  await publishOfflineImage({
+    label: "packages",
+    containerfile: join(repositoryRoot, "deploy/images/packages.Containerfile"),
+    inputs: [lockfile, requirements],
+    version: await run(["go", "env", "GOVERSION"]),
+    what: "Node.js and Python packages",
+    fill,
+  });
 
-async function fill(context: string): Promise<void> {
-  const draft = `${context}.${process.pid}`;
-  mkdirSync(draft, { recursive: true });
-  try {
-    const go = (await run(["go", "env", "GOROOT"])).trim();
-    cpSync(join(go, "bin/go"), join(draft, "go/bin/go"));
-    await fillNpm(draft);
-    await fillPython(draft);
-    renameSync(draft, context);
-  } finally {
-    rmSync(draft, { recursive: true, force: true });
-  }
+async function fill(draft: string): Promise<void> {
+  const go = (await run(["go", "env", "GOROOT"])).trim();
+  cpSync(join(go, "bin/go"), join(draft, "go/bin/go"));
+  await fillNpm(draft);
+  await fillPython(draft);
 }
 
 async function fillNpm(draft: string): Promise<void> {

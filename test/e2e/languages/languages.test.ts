@@ -7,7 +7,7 @@ import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Condition } from "@pko/api";
-import { repositoryRoot, run } from "@pko/cluster";
+import { buildTools, repositoryRoot, run } from "@pko/cluster";
 import { updates } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
@@ -27,16 +27,20 @@ import {
   useScene,
 } from "../harness.ts";
 import { publishPackagesImage } from "./image.ts";
+import { publishJavaImage } from "./java-image.ts";
 
 const slow = 480_000;
 const examples = join(repositoryRoot, "examples/languages");
 const canary = "canary-of-languages";
 
 const scene = useScene("languages");
+/** `JAVA=1` runs the example in Java instead of the others: its image takes minutes to build, and a run half a minute. */
+const isJava = process.env["JAVA"] === "1";
 let image: string;
 
 beforeAll(async () => {
-  image = await publishPackagesImage();
+  if (isJava) await buildTools(["pulumi-language-java"]);
+  image = isJava ? await publishJavaImage() : await publishPackagesImage();
   await applyTo(scene, newSecret("greeting", { password: canary }));
 }, slow);
 
@@ -76,12 +80,15 @@ function interpreted(language: string): (greeting: string) => Promise<Files> {
     );
 }
 
-const languages: Readonly<Record<string, (greeting: string) => Promise<Files>>> = {
+type Languages = Readonly<Record<string, (greeting: string) => Promise<Files>>>;
+
+const defaultLanguages: Languages = {
   yaml: interpreted("yaml"),
   typescript: interpreted("typescript"),
   python: interpreted("python"),
   go: compiledGo,
 };
+const languages: Languages = isJava ? { java: interpreted("java") } : defaultLanguages;
 
 function exampleStack(language: string, more: object): object {
   return newStack(language, {

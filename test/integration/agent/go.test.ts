@@ -28,9 +28,45 @@ async function environment(): Promise<Record<string, string>> {
   };
 }
 
-test("a Go program is compiled in the workspace, and a new commit with the same modules installs nothing", async () => {
+/** Creates a resource inside apply of a value that a preview does not know. */
+const applying = `package main
+
+import "github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+func main() {
+	pulumi.Run(func(ctx *pulumi.Context) error {
+		first, err := pulumi.NewStash(ctx, "first", &pulumi.StashArgs{Input: pulumi.String("one")})
+		if err != nil {
+			return err
+		}
+		first.ID().ApplyT(func(id pulumi.ID) (string, error) {
+			_, err := pulumi.NewStash(ctx, "second", &pulumi.StashArgs{Input: pulumi.String("two")})
+			return string(id), err
+		})
+		return nil
+	})
+}
+`;
+
+async function startWorkspace(): Promise<TestWorkspace> {
   const path = [...toolFolders, dirname(toolPath("pulumi-language-go"))];
-  const web = await new TestWorkspace({ path, env: await environment() }).start();
+  return await new TestWorkspace({ path, env: await environment() }).start();
+}
+
+test("a resource inside apply of an unknown value stops the plan, with an explanation", async () => {
+  const web = await startWorkspace();
+  await web.prepare({ kind: "files", files: { ...exampleFiles("Hello"), "main.go": applying } });
+  expect(await web.run("preview", { kind: "preview", savePlan: true })).toMatchObject({ outcome: "succeeded" });
+  const result = await web.run("up", { kind: "up", applyPlan: await web.plan("preview") });
+  expect(result).toMatchObject({ outcome: "failed", error: { class: "planStopped" } });
+  expect(result.error?.message).toContain("::second after ");
+  expect(result.error?.message).toContain("inside apply of a value that is unknown during the preview");
+  // Without a plan, the same program succeeds.
+  expect(await web.run("again", { kind: "up" })).toMatchObject({ outcome: "succeeded", changes: { create: 1 } });
+});
+
+test("a Go program is compiled in the workspace, and a new commit with the same modules installs nothing", async () => {
+  const web = await startWorkspace();
   const repository = createRepository(join(web.root, "git"), "greeting");
   const git = serveGit(join(web.root, "git"));
   const config = [

@@ -2,8 +2,9 @@
 import { afterAll } from "bun:test";
 import { dirname } from "node:path";
 import { AgentWorkspace, type AgentOptions } from "@pko/agent/testing";
-import { toolPath } from "@pko/cluster";
+import { goProgramEnv, toolPath } from "@pko/cluster";
 import type { Source } from "@pko/rpc";
+import { programPath } from "@pko/testkit";
 
 export const tools = ["pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"] as const;
 export const pulumi = toolPath("pulumi");
@@ -12,7 +13,13 @@ export const toolFolders = tools.map((name) => dirname(toolPath(name)));
 
 export class TestWorkspace extends AgentWorkspace {
   constructor(options: Partial<AgentOptions> = {}) {
-    super({ pulumi, path: toolFolders, ...options });
+    super({
+      pulumi,
+      path: toolFolders,
+      program: programPath("agent"),
+      ...options,
+      env: { ...goProgramEnv, ...options.env },
+    });
     afterAll(() => this.dispose());
   }
 }

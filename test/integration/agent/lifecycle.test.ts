@@ -190,7 +190,8 @@ describe("an agent that is killed", () => {
     expect(result.output.tail).toContain("the output is not shown, because the workspace's agent was restarted");
     const file = join(web.share, "runs/up-1/stdout-0.log");
     expect(readFileSync(file, "utf8")).toContain("canary-config");
-    expect(web.log).toContain(`"message":"output is in a file in the pod","run":"up-1","file":"${file}"`);
+    const hint = web.log.split("\n").find((line) => line.includes('"msg":"output is in a file in the pod"'));
+    expect(hint).toContain(`"run":"up-1","file":"${file}"`);
     expect(web.log).not.toContain("canary-config");
 
     // After a preparation it knows the secrets.

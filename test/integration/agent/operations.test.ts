@@ -2,9 +2,9 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { protocolVersion } from "@pko/rpc";
+import { protocolVersion, type PrepareRequest } from "@pko/rpc";
 
-import { program, stash, TestWorkspace } from "./harness.ts";
+import { program, pulumi, stash, TestWorkspace } from "./harness.ts";
 
 setDefaultTimeout(120_000);
 
@@ -173,6 +173,19 @@ describe("operations on a stack", () => {
     });
   });
 
+  test("the version of a known executable is not read from it", async () => {
+    const prepare = async (part: Partial<PrepareRequest>) => {
+      const agent = (await new TestWorkspace({ flags: ["--pulumi", pulumi] }).start()).agent;
+      const project: PrepareRequest = { source: { kind: "project", name: "demo", runtime: "yaml" }, stacks: [] };
+      const reply = await agent.prepare({ ...project, ...part });
+      return reply.ok && reply.value.ok ? reply.value.prepared : undefined;
+    };
+    const first = await prepare({});
+    expect(first?.pulumiVersion).toBe("3.259.0");
+    const knownClis = [{ cli: first?.cli ?? "", version: "3.300.0" }];
+    expect(await prepare({ knownClis })).toMatchObject({ pulumiVersion: "3.300.0", cli: first?.cli });
+  });
+
   test("requests about unknown runs return notFound", async () => {
     for (const reply of [await web.agent.cancel({ runId: "nope" }), await web.agent.outputs({ runId: "nope" })]) {
       expect(reply.ok || reply.error.code).toBe("notFound");
@@ -219,7 +232,8 @@ describe("the pod's log", () => {
     expect(web.log).toMatch(/^Updating \(dev\):$/m);
     expect(web.log).not.toMatch(verbose);
     const file = join(web.share, "runs/debug/stderr-0.log");
-    expect(web.log).toContain(`"message":"verbose log is in a file in the pod","run":"debug","file":"${file}"`);
+    const hint = web.log.split("\n").find((line) => line.includes('"msg":"verbose log is in a file in the pod"'));
+    expect(hint).toContain(`"run":"debug","file":"${file}"`);
     expect(readFileSync(file, "utf8")).toMatch(verbose);
   });
 

@@ -3,6 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { goProgramEnv } from "@pko/cluster";
 import type { Operation, RunResult, SealedPlan, Source, StackSettings } from "@pko/rpc";
 import type { WatchUpdate } from "@pko/rpc/watch";
 
@@ -18,6 +19,7 @@ const secretItem = (value: string) => ({ key: "token", value: { from: "value" as
 class Plans {
   readonly first = new TestWorkspace();
   #runs = 0;
+  #last = this.first;
 
   /** A pod that shares the backend. */
   another(env: Readonly<Record<string, string>> = {}): TestWorkspace {
@@ -26,7 +28,19 @@ class Plans {
 
   async run(web: TestWorkspace, operation: Operation): Promise<RunResult> {
     this.#runs += 1;
+    this.#last = web;
     return await web.run(`run-${this.#runs}`, operation);
+  }
+
+  /** Everything that leaves the pod of the last run, and the files of the run. */
+  async sinks(): Promise<Record<string, string>> {
+    const [web, folder] = [this.#last, this.lastRun(this.#last)];
+    const files = readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), "utf8")] as const);
+    return {
+      log: web.log,
+      events: JSON.stringify(await web.updates(`run-${this.#runs}`)),
+      ...Object.fromEntries(files),
+    };
   }
 
   /** Previews and returns the plan with its result. */
@@ -61,6 +75,7 @@ class Plans {
       stdio: ["pipe", "pipe", "ignore"],
       ...(input !== undefined && { input }),
       env: {
+        ...goProgramEnv,
         PATH: `${toolFolders.join(":")}:${process.env["PATH"] ?? ""}`,
         HOME: join(this.first.root, "home"),
         PULUMI_HOME: join(this.first.root, "home", ".pulumi"),
@@ -99,17 +114,20 @@ async function planned(before: Source, after: Source, stack: Partial<StackSettin
   return { plans, web, plan, result };
 }
 
-/** The error of a run that must not have changed anything. */
+/** The error of a run that must not have changed anything, and has no secret in any sink. */
 async function refusal(plans: Plans, run: () => Promise<RunResult>): Promise<RunResult> {
   const before = plans.state();
   const result = await run();
   expect(result.outcome).toBe("failed");
   expect(plans.state()).toBe(before);
   expect(result.progress).toMatchObject({ created: 0, updated: 0, deleted: 0, replaced: 0, unchanged: 0 });
+  const sinks = { ...(await plans.sinks()), result: JSON.stringify(result) };
+  expect(Object.entries(sinks).flatMap(([sink, text]) => (text.includes("canary") ? [sink] : []))).toEqual([]);
   return result;
 }
 
-const values = (a: string, b = "same") => program({ resources: { a: stash(a), b: stash(b) } });
+const token = { "fn::secret": "canary-output" };
+const values = (a: string, b = "same") => program({ resources: { a: stash(a), b: stash(b) }, outputs: { token } });
 
 describe("a plan", () => {
   const plans = new Plans();
@@ -291,6 +309,34 @@ describe("what changed between preview and update", () => {
     expect(kind.error).toMatchObject({ class: "planChanged" });
   });
 
+  test("a refresh, with which it was planned and without which it is applied: refused", async () => {
+    const { plans, web } = await planned(values("one"), values("two"));
+    const { plan } = await plans.preview(web, { refresh: true });
+    const result = await refusal(plans, () => plans.apply(web, plan));
+    expect(result.error).toMatchObject({ class: "planChanged" });
+    expect(result.error?.message).toContain("(changed: options)");
+    expect(web.cliCalls().some((call) => call.includes("--plan="))).toBe(false);
+    expect(await plans.apply(web, plan, { refresh: true })).toMatchObject({
+      outcome: "succeeded",
+      progress: { updated: 1 },
+    });
+  });
+
+  test("an expression over a value that is unknown in the preview: accepted, since nobody saw its result", async () => {
+    const plans = new Plans();
+    const web = await plans.first.start();
+    const later = "${a.id}";
+    const resources = (prefix: string) => ({ a: stash("one"), b: stash(`${prefix}-${later}`) });
+    await web.prepare(program({ resources: resources("first") }));
+    const { result, plan } = await plans.preview(web);
+    expect(result.plan).toMatchObject({ unknownInputs: 1 });
+    // Edited in the pod: as another program, the agent would refuse it.
+    const edited = { name: "demo", runtime: "yaml", resources: resources("second") };
+    writeFileSync(join(web.share, "workspace/Pulumi.yaml"), JSON.stringify(edited));
+    expect(await plans.apply(web, plan)).toMatchObject({ outcome: "succeeded", progress: { created: 3 } });
+    expect(plans.state()).toContain("second-");
+  });
+
   test("an environment variable, or the image: refused", async () => {
     const { plans, plan } = await planned(values("one"), values("two"));
     const env = await plans.another({ REGION: "east" }).start();
@@ -383,6 +429,7 @@ describe("a refusal of the CLI", () => {
   test("changes nothing, names the resource, and no secret is in any sink", async () => {
     const plans = new Plans();
     const { web, plan } = await refused(plans);
+    // The value is in no configuration, so nothing masks it.
     const result = await refusal(plans, () => plans.apply(web, plan, { logLevel: 8 }));
     expect(result.error?.class).toBe("planMismatch");
     expect(result.error?.message).toStartWith(
@@ -393,10 +440,23 @@ describe("a refusal of the CLI", () => {
     const runId = plans.lastRun(web).split("/").at(-1) ?? "";
     const updates = await web.updates(runId);
     expect(JSON.stringify(updates)).toContain("violates plan (values are not shown)");
-    // The value is in no configuration, so nothing masks it.
-    for (const sink of [JSON.stringify(updates), JSON.stringify(result), web.log]) expect(sink).not.toContain("canary");
-    for (const name of readdirSync(plans.lastRun(web))) {
-      expect(readFileSync(join(plans.lastRun(web), name), "utf8")).not.toContain("canary");
+  });
+
+  test("of a program whose inputs differ in every run explains why none of its plans matches", async () => {
+    const plans = new Plans();
+    const web = await plans.first.start();
+    await web.prepare(
+      program({
+        variables: { random: { "fn::readFile": "/proc/sys/kernel/random/uuid" } },
+        resources: { a: stash("${random}") },
+      }),
+    );
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      const { plan } = await plans.preview(web);
+      const { error } = await refusal(plans, () => plans.apply(web, plan));
+      expect(error?.class).toBe("planMismatch");
+      expect(error?.message).toContain(`no longer matches at ${urn("a")}; nothing was changed`);
+      expect(error?.message).toContain("a program whose inputs differ in every run");
     }
   });
 
@@ -434,15 +494,13 @@ describe("a refusal of the CLI", () => {
       [urn("a"), { a: stash("three"), b: stash("same") }],
     ];
     for (const [where, resources] of edits) {
-      writeFileSync(file, JSON.stringify({ name: "demo", runtime: "yaml", resources }));
+      writeFileSync(file, JSON.stringify({ name: "demo", runtime: "yaml", resources, outputs: { token } }));
       const result = await refusal(plans, () => plans.apply(web, plan));
       expect(result.error?.class).toBe("planMismatch");
       expect(result.error?.message).toContain(`no longer matches at ${where}; nothing was changed`);
     }
-    writeFileSync(
-      file,
-      JSON.stringify({ name: "demo", runtime: "yaml", resources: { a: stash("two"), b: stash("same") } }),
-    );
+    const resources = { a: stash("two"), b: stash("same") };
+    writeFileSync(file, JSON.stringify({ name: "demo", runtime: "yaml", resources, outputs: { token } }));
     expect(await plans.apply(web, plan)).toMatchObject({ outcome: "succeeded" });
   });
 });

@@ -48,7 +48,9 @@ describe("a repository", () => {
 
     const two = app.commit({ "infra/Pulumi.yaml": yaml("two") });
     const calls = web.cliCalls().length;
-    const second = await web.prepare(git("app", { commit: two, dir: "infra" }));
+    const compareWith = { commit: one, pathFilters: ["infra/**"] };
+    const second = await web.prepare(git("app", { commit: two, dir: "infra", compareWith }));
+    expect(second.unchangedSince).toBeUndefined();
     expect(second.changed).toEqual({ source: true, dependencies: false, stack: false, config: false });
     expect(web.cliCalls()).toHaveLength(calls);
     expect(await web.run("up-2", { kind: "up" })).toMatchObject({ revision: two, changes: { update: 1, same: 1 } });
@@ -59,6 +61,11 @@ describe("a repository", () => {
     const head = app.git("rev-parse", "main");
     const before = server.requests.length;
     await web.prepare(git("app", { commit: head, dir: "infra" }));
+    // The commit before is present, too.
+    const earlier = app.git("rev-parse", "main~1");
+    const compareWith = { commit: earlier, pathFilters: ["docs/**"] };
+    const compared = await web.prepare(git("app", { commit: head, dir: "infra", compareWith }));
+    expect(compared).toMatchObject({ unchangedSince: earlier, changed: { source: false } });
     expect(server.requests.length).toBe(before);
     await web.prepare(git("app", { ref: "main", dir: "infra" }));
     const { ino } = statSync(join(web.share, "workspace"));

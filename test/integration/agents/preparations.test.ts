@@ -86,7 +86,7 @@ class PreparingAgent {
   }
 }
 
-const ready: PrepareResult = {
+const ready = {
   ok: true,
   prepared: {
     revision: "abc",
@@ -96,7 +96,7 @@ const ready: PrepareResult = {
     changed: { source: true, dependencies: true, stack: true, config: true },
     timings: { source: 1, install: 1, stack: 1, config: 1 },
   },
-};
+} satisfies PrepareResult;
 
 const requestFor = (dir: string): PrepareRequest => ({
   source: { kind: "local", dir },
@@ -107,14 +107,16 @@ const quick = { baseMs: 20, factor: 2, capMs: 100, jitter: 0 };
 
 function subject({ backoff = quick, clock = systemClock }: { backoff?: typeof quick; clock?: Clock } = {}) {
   const woken: string[] = [];
+  const ended: (readonly [phases: string, error: string | undefined])[] = [];
   const preparing = preparations({
     ca: { operatorCredentials: () => operator, distrusted: () => undefined },
     wake: ({ name }) => woken.push(name),
     backoff,
     busyBackoff: quick,
     clock,
+    onEnd: (_, { phases, error }) => ended.push([phases.map(({ phase }) => phase).join(), error]),
   });
-  return { preparing, woken };
+  return { preparing, woken, ended };
 }
 
 function podOf(agent: PreparingAgent, part: Partial<AgentPod> = {}): AgentPod {
@@ -124,7 +126,7 @@ function podOf(agent: PreparingAgent, part: Partial<AgentPod> = {}): AgentPod {
 describe("a workspace is prepared", () => {
   test("once for the same request, however often it is made, and whatever the order of its fields", async () => {
     const agent = new PreparingAgent();
-    const { preparing, woken } = subject();
+    const { preparing, woken, ended } = subject();
     expect(preparing.ensure(podOf(agent), requestFor("/app"))).toEqual({ state: "running" });
     const { source, stacks } = requestFor("/app");
     await waitFor(() => preparing.ensure(podOf(agent), { stacks, source }).state === "running" && woken.length > 0);
@@ -134,6 +136,7 @@ describe("a workspace is prepared", () => {
     expect(preparing.ensure(podOf(agent), requestFor("/app"))).toEqual({ state: "done", result: ready });
     expect(preparing.projectOf(web)).toEqual({ name: "shop", runtime: "yaml" });
     expect(agent.requests).toHaveLength(1);
+    expect(ended).toEqual([["install", undefined]]);
     await preparing.stop();
   });
 
@@ -153,14 +156,36 @@ describe("a workspace is prepared", () => {
     await preparing.stop();
   });
 
+  test("with the versions of the CLI that agents of its namespace have reported", async () => {
+    const agent = new PreparingAgent();
+    const { preparing } = subject();
+    const prepared = { ...ready.prepared, cli: "a" };
+    const prepare = async (pod: AgentPod, wanted: PrepareRequest): Promise<PrepareRequest | undefined> => {
+      const before = agent.requests.length;
+      preparing.ensure(pod, wanted);
+      await waitFor(() => agent.requests.length === before + 1);
+      agent.complete({ ok: true, prepared });
+      await waitFor(() => preparing.ensure(pod, wanted).state === "done");
+      return agent.requests.at(-1);
+    };
+    expect(await prepare(podOf(agent), requestFor("/app"))).toEqual(requestFor("/app"));
+    const knownClis = [{ cli: "a", version: "3.259.0" }];
+    expect(await prepare(podOf(agent, { uid: "b" }), requestFor("/app"))).toEqual({ ...requestFor("/app"), knownClis });
+    // What became known is not another request.
+    expect(preparing.ensure(podOf(agent, { uid: "b" }), requestFor("/app")).state).toBe("done");
+    expect(agent.requests).toHaveLength(2);
+    await preparing.stop();
+  });
+
   test("after a failure is reported, only when a retry is requested", async () => {
     const agent = new PreparingAgent();
     const clock = manualClock();
-    const { preparing } = subject({ clock });
+    const { preparing, ended } = subject({ clock });
     preparing.ensure(podOf(agent), requestFor("/app"));
     await waitFor(() => agent.requests.length === 1);
     agent.complete({ ok: false, failure: { phase: "source", reason: "sourceNotFound", message: "no", lines: [] } });
     await waitFor(() => preparing.ensure(podOf(agent), requestFor("/app")).state === "done");
+    expect(ended).toEqual([["install", "no"]]);
     // No timer is set, so nothing will happen at any later time.
     expect(clock.pending).toBe(0);
     expect(agent.requests).toHaveLength(1);

@@ -29,6 +29,8 @@ const fromGit = from(git);
 
 const secret = (fields: Fields = {}) => ({ type: "Secret", secret: { name: "s", key: "k", ...fields } });
 
+const forge = { type: "GitHub", secretRef: { name: "forge" } };
+
 const several = "the program has more than one source; keep only one of projectRepo, fluxSource, programRef";
 const noSource = "the program has no source; set one of projectRepo, fluxSource, programRef";
 const noRevision = "projectRepo requires a revision; set one of branch, tag and commit";
@@ -62,6 +64,26 @@ const sources: readonly BadStack[] = [
   bad("a tag without a repository", { stack: "dev", tag: "v1" }, noRepository),
   bad("a branch and a folder in the image", from(local)({ branch: "main" }), noRepository),
   bad("path filters and a Program", fromProgram({ pathFilters: ["infra/**"] }), noRepository),
+  bad("pull requests and a Program", fromProgram({ pullRequests: forge }), noRepository),
+  bad(
+    "labels of pull requests at Bitbucket",
+    fromGit({ pullRequests: { type: "Bitbucket", secretRef: { name: "s" }, labels: ["preview"] } }),
+    "pull requests at Bitbucket have no labels",
+  ),
+  bad(
+    "labels of pull requests at the Bitbucket of the report",
+    fromGit({
+      report: { type: "BitbucketDataCenter", secretRef: { name: "s" } },
+      pullRequests: { labels: ["preview"] },
+    }),
+    "pull requests at Bitbucket have no labels",
+  ),
+  bad("pull requests without a forge", fromGit({ pullRequests: {} }), "pullRequests name no forge"),
+  bad(
+    "pull requests of a Stack that follows a tag",
+    fromGit({ branch: "", tag: "v1", pullRequests: forge }),
+    "pullRequests need to know the target branch",
+  ),
   ...["/infra/**", "./infra/**", "!/infra/**", "../infra/**"].map((filter) =>
     bad(`the path filter ${filter}`, fromGit({ pathFilters: ["docs/**", filter] }), "relative to the root"),
   ),

@@ -101,6 +101,7 @@ describe("kubectl get", () => {
       "RECONCILING",
       "STALLED",
       "PERMALINK",
+      "FAILURE",
     ]);
     expect(row).toMatch(/^web +succeeded +\S+ +True +https:\/\/app.pulumi.com\/1/);
   });

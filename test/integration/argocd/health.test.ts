@@ -1,12 +1,15 @@
 /** The health that Argo CD computes from the statuses that the operator writes. */
 import { describe, expect, test } from "bun:test";
 import {
+  notificationConditions,
   stackConditions,
   updateConditions,
   workspaceConditions,
   type Approval,
   type Condition,
   type ConditionTable,
+  type Notification,
+  type NotificationSpec,
   type Program,
   type Stack,
   type StackReason,
@@ -22,6 +25,9 @@ import { approvals, programs, updateRecords, workspaceClasses } from "@pko/opera
 
 import { programStatus } from "../../../packages/operator/src/program/controller.ts";
 import type { DriftVerdict } from "../../../packages/operator/src/stack/history/drift.ts";
+import type { State as NotificationState } from "../../../packages/operator/src/notification/outcome.ts";
+import { notificationStatus } from "../../../packages/operator/src/notification/status.ts";
+import { notification, viewOf as notificationView } from "../../../packages/operator/src/notification/testing/views.ts";
 import type { Outcome as StackOutcome } from "../../../packages/operator/src/stack/outcome.ts";
 import { stackStatus } from "../../../packages/operator/src/stack/status.ts";
 import { stackOf, succeeded, viewOf as stackView } from "../../../packages/operator/src/stack/testing/views.ts";
@@ -124,6 +130,15 @@ const checkedStacks = driftVerdicts.flatMap((verdict): Case[] => [
   ],
 ]);
 
+/** One Stack for all reasons: each case is a process of Argo CD. */
+function previewedStack(): Stack {
+  const stack = stackAfter(upToDate);
+  const previewed = Object.keys(stackConditions.PullRequestsPreviewed).map((reason): Condition => {
+    return { type: "PullRequestsPreviewed", status: "False", reason, message: "no", lastTransitionTime: "" };
+  });
+  return { ...stack, status: { ...stack.status, conditions: [...(stack.status?.conditions ?? []), ...previewed] } };
+}
+
 const stalledStacks = Object.keys(stackConditions.Stalled).map((reason): Case => {
   const outcome = { kind: "stalled", reason: reason as StackReason<"Stalled">, message: `why: ${reason}` } as const;
   return [`is Degraded with a message when stalled by ${reason}`, stackAfter(outcome), "Degraded", RegExp(reason)];
@@ -132,6 +147,7 @@ const stalledStacks = Object.keys(stackConditions.Stalled).map((reason): Case =>
 cases(
   "a Stack",
   [
+    ["stays Healthy whatever happens to its pull requests", previewedStack(), "Healthy", /^The last update succeeded/],
     ["is Progressing before the operator has observed it", stackOf({}), "Progressing", /not observed the current spec/],
     [
       "is Progressing without conditions",
@@ -421,6 +437,42 @@ cases("a Program", [
   ["is Progressing when it has changed since then", atGeneration(2)(observedProgram), "Progressing", /not observed/],
   ["is Progressing while it is being deleted", deleting()(observedProgram), "Progressing", /deletion/],
 ]);
+
+const notificationIn = (state: NotificationState, spec: Partial<NotificationSpec> = {}): Notification => {
+  const plan = { steps: [], outcome: { state, news: { kind: "none" } } } as const;
+  return {
+    ...notification(spec),
+    status: notificationStatus(notificationView({ notification: notification(spec) }), plan),
+  };
+};
+
+cases(
+  "a Notification",
+  [
+    ["is Progressing before the operator has observed it", notification(), "Progressing", /not observed/],
+    ["is Healthy while events are sent", notificationIn({ kind: "delivering" }), "Healthy", /are sent/],
+    [
+      "is Healthy while its sink fails",
+      notificationIn({ kind: "failing", cause: "of the sink" }),
+      "Healthy",
+      /of the sink/,
+    ],
+    ["is Suspended while it is suspended", notificationIn({ kind: "suspended" }), "Suspended", /suspended/],
+    [
+      "is Degraded without its Secret",
+      notificationIn({ kind: "stalled", reason: "SecretMissing", message: "Secret chat does not exist." }),
+      "Degraded",
+      /Secret chat/,
+    ],
+    [
+      "is Degraded with an invalid URL",
+      notificationIn({ kind: "stalled", reason: "TargetInvalid", message: "The URL is not valid." }),
+      "Degraded",
+      /URL/,
+    ],
+  ],
+  notificationConditions,
+);
 
 test("an Approval is Healthy, and shows who decided what", async () => {
   const plan = { updateName: "web-1", updateUid: "uid", digest: "sha256:a" };

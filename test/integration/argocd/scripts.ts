@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse, stringify } from "yaml";
 
-import { toolPath } from "@pko/cluster";
+import { goProgramEnv, toolPath } from "@pko/cluster";
 import type { KubeObject } from "@pko/kube";
 
 const folder = mkdtempSync(join(tmpdir(), "pko-argocd-"));
@@ -47,7 +47,7 @@ async function runScript(what: string, object: KubeObject, ...more: readonly str
       stdout: "pipe",
       stderr: "pipe",
       // Ignores the settings of the user who runs the tests.
-      env: { PATH: process.env["PATH"] ?? "", HOME: folder },
+      env: { PATH: process.env["PATH"] ?? "", HOME: folder, ...goProgramEnv },
     },
   );
   const [output, errors, code] = await Promise.all([

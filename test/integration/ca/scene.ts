@@ -36,7 +36,7 @@ import {
   type OperatorCa,
 } from "@pko/operator";
 import { trustBundle, type Authorities, type Certificate } from "@pko/rpc/pki";
-import { spawnChild, waitFor, type ChildProcess } from "@pko/testkit";
+import { programPath, spawnChild, waitFor, type ChildProcess } from "@pko/testkit";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { policyInForce } from "../approvals/decide.ts";
@@ -44,7 +44,6 @@ import type { Operator, OperatorParts, Wiring } from "../harness/operator.ts";
 import { controllerOf, running } from "../harness/pods.ts";
 import { openPlace, Scene, type SceneParts } from "../harness/scene.ts";
 
-const repository = join(import.meta.dir, "../../..");
 const certificateFiles = ["ca.crt", "tls.crt", "tls.key"] as const;
 const timeoutMs = 60_000;
 
@@ -163,7 +162,7 @@ export class CaScene extends Scene {
     };
     const folders = ["--share", join(this.#folder, "share"), "--tls", join(this.#folder, "tls")];
     const flags = ["--host", podIP, "--pulumi", join(this.#folder, "pulumi"), ...folders];
-    const command = [process.execPath, join(repository, "packages/agent/src/main.ts"), ...flags];
+    const command = [process.execPath, programPath("agent"), ...flags];
     const agent = spawnChild({ command, env, logFile: join(this.#folder, "agent.log") });
     this.#agent = agent;
     await this.#until("the agent", async () => (await agent.log()).includes("agent ready"));
@@ -328,7 +327,7 @@ function wireWithAgents({ stores, client, events }: OperatorParts, ca: OperatorC
     ca,
     preparations: preparing,
     runs: running,
-    settings: { agentImage: "agent:1", idleTimeoutMs: 0 },
+    settings: { agentImage: "agent:1", idleTimeoutMs: 0, certificateMs: 0 },
   });
   const updateControl = updateController({
     client,

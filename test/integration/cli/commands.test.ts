@@ -13,7 +13,7 @@ import {
   type Stack,
 } from "@pko/api";
 import { builtin, resource } from "@pko/kube";
-import { waitFor } from "@pko/testkit";
+import { programPath, waitFor } from "@pko/testkit";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { stacks } from "../api/install.ts";
@@ -385,10 +385,10 @@ test("completion knows commands, options and the names of Stacks", async () => {
   await stage.stack("website", {}, ready());
   const complete = async (...words: string[]): Promise<string[]> => {
     const args = ["__complete", "--kubeconfig", stage.server.kubeconfig, "-n", stage.namespace];
-    const child = Bun.spawn(
-      [process.execPath, join(import.meta.dir, "../../../packages/cli/src/main.ts"), "__complete", ...words],
-      { stdout: "pipe", env: { PATH: process.env["PATH"] ?? "", KUBECONFIG: args[2] } },
-    );
+    const child = Bun.spawn([process.execPath, programPath("cli"), "__complete", ...words], {
+      stdout: "pipe",
+      env: { PATH: process.env["PATH"] ?? "", KUBECONFIG: args[2] },
+    });
     return (await new Response(child.stdout).text()).trim().split("\n");
   };
   expect(await complete("his")).toEqual(["history\tList the updates of a Stack, the newest first", ":4"]);

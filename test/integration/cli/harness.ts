@@ -16,7 +16,7 @@ import {
   type WorkspaceReason,
 } from "@pko/api";
 import { builtin, resource, timestamp, type Client } from "@pko/kube";
-import { kubeconfigText, testNamespace, waitFor, type ApiServer, type TestNamespace } from "@pko/testkit";
+import { kubeconfigText, programPath, testNamespace, waitFor, type ApiServer, type TestNamespace } from "@pko/testkit";
 
 import { expect } from "bun:test";
 import Schema from "typebox/schema";
@@ -29,8 +29,6 @@ import { stackStatuses } from "../harness/stack-status.ts";
 export { testTimeoutMs };
 
 const records = resource<UpdateRecord>(updateRecordKind);
-
-const main = pathTo("../../../packages/cli/src/main.ts");
 
 export interface Result {
   readonly code: number;
@@ -53,7 +51,7 @@ export type Cli = (args: readonly string[], options?: CliOptions) => Promise<Res
 /** The user's own environment, for example KUBECONFIG, has no effect. */
 export function cliWith(kubeconfig: string): Cli {
   return async (args, { columns = 100, onOutput, onStart } = {}) => {
-    const child = Bun.spawn([process.execPath, main, ...args, "--kubeconfig", kubeconfig], {
+    const child = Bun.spawn([process.execPath, programPath("cli"), ...args, "--kubeconfig", kubeconfig], {
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
@@ -97,7 +95,7 @@ export class TerminalSession {
 
   constructor(kubeconfig: string, args: readonly string[]) {
     const decoder = new TextDecoder();
-    this.#child = Bun.spawn([process.execPath, main, ...args, "--kubeconfig", kubeconfig], {
+    this.#child = Bun.spawn([process.execPath, programPath("cli"), ...args, "--kubeconfig", kubeconfig], {
       terminal: {
         cols: 200,
         rows: 50,

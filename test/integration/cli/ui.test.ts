@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { firstLine } from "@pko/testkit";
 
 import { apiServerWithApi, pathTo, testTimeoutMs } from "../api/install.ts";
 
@@ -24,15 +25,6 @@ function start(args: readonly string[]) {
     stderr: "pipe",
     env: { PATH: process.env["PATH"] ?? "", HOME: home },
   });
-}
-
-async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
-  let text = "";
-  for await (const chunk of stream) {
-    text += new TextDecoder().decode(chunk);
-    if (text.includes("\n")) break;
-  }
-  return text.trim();
 }
 
 test("serves until it is interrupted; its address has a name that nobody else knows, and a token for one use", async () => {

@@ -13,7 +13,7 @@ import {
 import { startConsole, type Console } from "@pko/console";
 import { buildConsole } from "@pko/console/build";
 import { builtin, resource, timestamp, type Client, type Credentials } from "@pko/kube";
-import { serviceAccountToken, type ApiServer } from "@pko/testkit";
+import { serviceAccountToken, type ApiServer, type FaultProxy } from "@pko/testkit";
 import type { Browser } from "playwright-core";
 
 import { launchBrowser, Visitor } from "../../browser/visitor.ts";
@@ -34,6 +34,15 @@ export interface Look {
   readonly theme?: "light" | "dark";
   readonly width?: number;
   readonly height?: number;
+}
+
+type ConsoleOptions = Parameters<typeof startConsole>[0];
+
+interface InCluster {
+  /** The names of the console; any if absent. */
+  readonly hosts?: readonly string[];
+  /** Instead of the tests' API server. */
+  readonly api?: Pick<FaultProxy, "url" | "ca">;
 }
 
 let assets: ReturnType<typeof buildConsole> | undefined;
@@ -69,9 +78,9 @@ export class BrowserStage implements AsyncDisposable {
   }
 
   /** Where users enter a token of their own. */
-  async withTokens(): Promise<string> {
-    const ca = async (): Promise<string> => await Promise.resolve(this.server.authority.cert);
-    const { port } = await this.#start({ mode: "cluster", server: this.server.url, ca });
+  async withTokens({ hosts, api }: InCluster = {}): Promise<string> {
+    const { url: server, ca } = api ?? { url: this.server.url, ca: this.server.authority.cert };
+    const { port } = await this.#start({ mode: "cluster", server, ca: async () => ca }, hosts);
     return `http://127.0.0.1:${port}/`;
   }
 
@@ -81,8 +90,9 @@ export class BrowserStage implements AsyncDisposable {
     return visitor;
   }
 
-  async #start(signIn: Parameters<typeof startConsole>[0]["signIn"]): Promise<Console> {
-    const started = await startConsole({ signIn, port: 0, hostname: "127.0.0.1", assets: await consoleAssets() });
+  async #start(signIn: ConsoleOptions["signIn"], hosts: readonly string[] = []): Promise<Console> {
+    const assets = await consoleAssets();
+    const started = await startConsole({ signIn, port: 0, hostname: "127.0.0.1", hosts, assets });
     this.#consoles.push(started);
     return started;
   }
@@ -94,6 +104,8 @@ export class BrowserStage implements AsyncDisposable {
       locale: "en-US",
       timezoneId: "UTC",
       reducedMotion: "reduce",
+      // Of a proxy in front of the console.
+      ignoreHTTPSErrors: true,
     });
     const page = await context.newPage();
     await page.clock.setFixedTime(now);
@@ -156,11 +168,25 @@ export class BrowserStage implements AsyncDisposable {
     await this.client.create(records, { apiVersion, kind, metadata, record: content });
   }
 
+  /** A replica of the operator. */
+  async replica(namespace: string, name: string): Promise<void> {
+    const { apiVersion, kind } = builtin.pods;
+    const metadata = { name, namespace, labels: { "app.kubernetes.io/name": "pulumi-kubernetes-operator" } };
+    const spec = { containers: [{ name: "manager", image: "pulumi/pulumi-kubernetes-operator:v3.0.0" }] };
+    await this.client.create(builtin.pods, { apiVersion, kind, metadata, spec });
+    const body = { status: { phase: "Running", containerStatuses: [{ ...containerStatus, name: "manager" }] } };
+    await this.client.patch(
+      builtin.pods,
+      { namespace, name },
+      { patch: { type: "merge", body }, subresource: "status" },
+    );
+  }
+
   async lease(namespace: string, annotations: Readonly<Record<string, string>> = {}): Promise<void> {
     const { apiVersion, kind } = builtin.leases;
     const microTime = (seconds: number): string => new Date(now - seconds * 1000).toISOString().replace("Z", "000Z");
     const times = { renewTime: microTime(2), acquireTime: microTime(86_400) };
-    const spec = { holderIdentity: "operator-0", leaseDurationSeconds: 15, leaseTransitions: 1, ...times };
+    const spec = { holderIdentity: "operator-0_5f2c9e0d", leaseDurationSeconds: 15, leaseTransitions: 1, ...times };
     const metadata = { name: leaseName, namespace, annotations };
     await this.client.apply(builtin.leases, { apiVersion, kind, metadata, spec }, { fieldManager: "test" });
   }
@@ -170,6 +196,8 @@ export class BrowserStage implements AsyncDisposable {
     await Promise.all(this.#consoles.map(async (each) => await each.stop()));
   }
 }
+
+const containerStatus = { ready: true, restartCount: 0, image: "", imageID: "" };
 
 export const { condition, stalled, reconciling, ready } = stackStatuses(() => ago(3600));
 

@@ -1,11 +1,10 @@
-/** What users do in the browser: decide, request, search, by keyboard alone, and with permissions of their own. */
+/** What users do in the browser: decide, request and search, with permissions of their own. The keyboard: keyboard.test.ts. */
 import { approvalKind, driftRequestAnnotation, reconcileRequestAnnotation, type Approval } from "@pko/api";
 import { limits } from "@pko/console/contract";
 import { resource } from "@pko/kube";
 import { emptyContent, encodeContent } from "@pko/records";
 import { freePort, waitFor } from "@pko/testkit";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Locator } from "playwright-core";
 
 import { tcpFront } from "../../../packages/testkit/src/tcp-front.ts";
 import { stacks } from "../api/install.ts";
@@ -53,6 +52,19 @@ describe("the buttons of a Stack", () => {
     await admin.untilText(done);
     expect(await isDone()).toBe(true);
   });
+});
+
+test("buttons wait for an answer about the permission: a request that fails is not a denial", async () => {
+  const { page } = admin;
+  await stage.stack(`${shop}/unanswered`, ready("The first message."));
+  await page.route("**/selfsubjectaccessreviews", async (route) => await route.abort(), { times: 1 });
+  const failed = page.waitForEvent("requestfailed", (request) => request.url().endsWith("reviews"));
+  await admin.open(`/stacks/${shop}/unanswered`, "unanswered");
+  await failed;
+  expect(await admin.text()).not.toContain("Read-only");
+  await stage.status(`${shop}/unanswered`, ready("The second message."));
+  await page.getByRole("button", { name: "Reconcile" }).waitFor();
+  await stage.client.delete(stacks, { namespace: shop, name: "unanswered" });
 });
 
 test("an approval is written with the digest of the plan that was shown", async () => {
@@ -128,100 +140,6 @@ test("two runs are chosen and compared, and the log is searched", async () => {
   await admin.page.getByLabel("Search in the log").fill("VPC");
   await admin.untilText("1 of 4 lines");
   expect(await admin.page.locator("mark").allInnerTexts()).toEqual(["Vpc"]);
-});
-
-/** Searches in the fleet, and opens the only result. */
-async function openByKeyboard(name: string): Promise<void> {
-  const { page } = admin;
-  await admin.open("/", "Stacks");
-  await page.locator(".fleet-row").first().waitFor();
-  await page.keyboard.press("/");
-  await page.keyboard.type(name);
-  await admin.untilText("1 of 6 Stacks");
-  await page.keyboard.press("Tab");
-  await page.keyboard.press("Tab");
-  await page.keyboard.press("Tab");
-  await page.keyboard.press("Enter");
-  await page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
-}
-
-async function tabTo(target: Locator): Promise<void> {
-  await target.waitFor();
-  for (let presses = 0; presses < 20; presses++) {
-    if (await target.evaluate((element) => element === document.activeElement)) return;
-    await admin.page.keyboard.press("Tab");
-  }
-  throw new Error(`the Tab key does not reach ${String(target)}`);
-}
-
-test("from the fleet to a decision by keyboard alone", async () => {
-  const { page } = admin;
-  await openByKeyboard("database");
-  await tabTo(page.getByRole("link", { name: "Review the plan" }));
-  await page.keyboard.press("Enter");
-  await page.getByRole("heading", { level: 1, name: "Plan of database" }).waitFor();
-  await tabTo(page.getByLabel("Reason"));
-  await page.keyboard.type("by keyboard");
-  await tabTo(page.getByRole("button", { name: "Approve", exact: true }));
-  await page.keyboard.press("Enter");
-  await tabTo(page.getByRole("dialog").getByRole("button", { name: "Approve", exact: true }));
-  await page.keyboard.press("Enter");
-  await admin.untilText("The plan is approved.");
-  const { items } = await stage.client.list(approvals, { namespace: shop });
-  const decisions = items.map(({ spec }) => [spec.updateName, spec.decision, spec.reason]);
-  expect(decisions).toContainEqual(["database-plan", "Approve", "by keyboard"]);
-});
-
-test("a dialog can be cancelled by keyboard, and returns the focus", async () => {
-  const { page } = admin;
-  await openByKeyboard("network");
-  await tabTo(page.getByRole("button", { name: "Reconcile" }));
-  await page.keyboard.press("Enter");
-  await page.getByRole("dialog").waitFor();
-  await page.keyboard.press("Escape");
-  await page.getByRole("dialog").waitFor({ state: "detached" });
-  expect((await stackNamed("network")).metadata.annotations).toBeUndefined();
-  for (const key of ["Enter", "Tab"]) {
-    // The first time, the focus is on Back, which closes the dialog. Each time, it returns to the button.
-    expect(await focusedText()).toBe("Reconcile");
-    await page.keyboard.press("Enter");
-    await page.getByRole("dialog").waitFor();
-    await page.keyboard.press(key);
-    if (key === "Tab") await page.keyboard.press("Enter");
-    await page.getByRole("dialog").waitFor({ state: "detached" });
-  }
-  await admin.untilText("Requested an update of Stack network.");
-  expect(await focusedText()).toBe("Reconcile");
-});
-
-const focusedText = async (): Promise<string> =>
-  await admin.page.evaluate(() => (document.activeElement as HTMLElement | null)?.innerText ?? "");
-
-test("the list of Stacks is one stop of the Tab key, and a row that moves keeps the focus", async () => {
-  const { page } = admin;
-  await admin.open("/", "Stacks");
-  await admin.untilText("6 Stacks");
-  await page.getByLabel("Repository").focus();
-  await page.keyboard.press("Tab");
-  await page.keyboard.press("ArrowDown");
-  await page.keyboard.press("ArrowDown");
-  const chosen = await focusedText();
-  await page.keyboard.press("Shift+Tab");
-  expect(await page.getByLabel("Repository").evaluate((each) => each === document.activeElement)).toBe(true);
-  await page.keyboard.press("Tab");
-  expect(await focusedText()).toBe(chosen);
-
-  const { status = {} } = await stackNamed("website");
-  await page.getByRole("link", { name: "website" }).focus();
-  await stage.status(`${shop}/website`, stalled("UpdateFailed", "It moves to the front."));
-  await admin.untilText("It moves to the front.");
-  expect(await focusedText()).toContain("website");
-  await stage.stack(`${shop}/another`, stalled("UpdateFailed", "It is deleted while it has the focus."));
-  await page.getByRole("link", { name: "Failing another" }).focus();
-  await stage.client.delete(stacks, { namespace: shop, name: "another" });
-  await admin.untilNoText("It is deleted");
-  expect(await page.evaluate(() => document.activeElement?.className)).toBe("fleet-row");
-  await stage.status(`${shop}/website`, status);
 });
 
 test("a page that the server refuses says so, and continues when another one is closed", async () => {

@@ -81,7 +81,11 @@ test("a run is followed from its first event to its record, which fills a gap", 
   await admin.open(`/runs/${namespace}/web-1`, "web-1");
   await admin.untilText("No resource is being changed yet.");
 
-  log.append(JSON.stringify({ message: "run started", run: uid }), "Updating (dev):", " +  invoices creating (0s)");
+  log.append(
+    JSON.stringify({ level: "info", msg: "run started", run: uid }),
+    "Updating (dev):",
+    " +  invoices creating (0s)",
+  );
   feed(1, 2);
   await untilRow("invoices", /create running/);
   expect(await row("invoices").locator(".bar-running").count()).toBe(1);
@@ -108,7 +112,7 @@ test("a run is followed from its first event to its record, which fills a gap", 
   expect(await row("images").count()).toBe(0);
 
   feed(7);
-  log.append(JSON.stringify({ message: "run finished", run: uid }));
+  log.append(JSON.stringify({ level: "info", msg: "run finished", run: uid }));
   await untilRow("backups", /create 7 s$/);
   await finishRun("web");
   await untilRow("images", /create 2 s$/);

@@ -1,4 +1,4 @@
-/** Every page in both themes and on a narrow screen: its content, its accessibility, and the screenshots of the docs. */
+/** Every page and state in both themes and on a narrow screen: content, accessibility, and the screenshots of the docs. */
 import { waitFor } from "@pko/testkit";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
@@ -88,7 +88,7 @@ const views: readonly View[] = [
     shows: ["4 Stacks, 3 dependencies", "network", "website"],
     image: "dependencies",
   },
-  { path: "/operator", heading: "Operator", shows: ["operator-0", "running"] },
+  { path: "/operator", heading: "Operator", shows: ["operator-0 ready leader", "running"] },
   { path: "/nowhere", heading: "Not found", shows: ["There is no page /nowhere."] },
 ];
 
@@ -139,6 +139,111 @@ describe.each(views)("$path", ({ path, heading, shows }) => {
   test("fits a screen of 360 px", async () => {
     const width = await visitor("narrow").page.evaluate(() => document.documentElement.scrollWidth);
     expect(width).toBeLessThanOrEqual(360);
+  });
+});
+
+interface State {
+  readonly name: string;
+  /** Of a user who is signed in unless it signs out. */
+  readonly arrange: (visitor: Visitor) => Promise<void>;
+}
+
+const empty = (path: string, heading: string, text: string): State => ({
+  name: `empty: ${text}`,
+  arrange: async (visitor) => {
+    await visitor.open(path, heading);
+    await visitor.untilText(text);
+  },
+});
+
+const states: readonly State[] = [
+  {
+    name: "a dialog before a decision",
+    arrange: async (visitor) => {
+      await visitor.open(`/approvals/${shop}/database`, "Plan of database");
+      await visitor.page.getByRole("button", { name: "Approve" }).click();
+      await visitor.untilText("Stacks that run afterwards: orders, website.");
+    },
+  },
+  {
+    name: "a dialog before a cancellation",
+    arrange: async (visitor) => {
+      await visitor.open(`/stacks/${shop}/search`, "search");
+      await visitor.page.getByRole("button", { name: "Cancel update" }).click();
+      await visitor.untilText("Cancel Update search-7?");
+    },
+  },
+  {
+    name: "an action that fails",
+    arrange: async (visitor) => {
+      await visitor.open(`/stacks/${shop}/search`, "search");
+      await visitor.page.route("**/stacks/search", async (route) => await route.fulfill({ status: 500 }));
+      await visitor.confirm("Reconcile");
+      await visitor.untilText("The server answered 500");
+      await visitor.page.unrouteAll();
+    },
+  },
+  {
+    name: "a lost connection",
+    arrange: async (visitor) => {
+      await visitor.page.route("**/stream?*", async (route) => {
+        await route.fulfill({ status: 503, json: { message: "The console serves too many pages." } });
+      });
+      await visitor.open(`/stacks/${shop}/search`, "search");
+      await visitor.untilText("Reconnecting…");
+      await visitor.untilText("The console serves too many pages.");
+      await visitor.page.unrouteAll();
+    },
+  },
+  empty("/?search=nothing-like-this", "Stacks", "No Stack matches the filters."),
+  empty(`/stacks/${shop}/nobody`, "nobody", `There is no Stack nobody in namespace ${shop}.`),
+  empty(`/stacks/${shop}/website/runs`, "website", "The Stack has not run yet."),
+  empty(`/stacks/${shop}/website/resources`, "website", "No run has been recorded yet."),
+  empty(`/stacks/${shop}/website/outputs`, "website", "The Stack has no outputs."),
+  empty(`/stacks/${shop}/website/drift`, "website", "The Stack has not been checked for drift."),
+  empty(`/runs/${shop}/nothing`, "nothing", `There is no run nothing in namespace ${shop}.`),
+  empty(`/runs/${shop}/a/compare/b`, "Compare two runs", "There is no record of a."),
+  empty("/dependencies?namespace=default", "Dependencies", "No Stack depends on another."),
+];
+
+const isNarrowEnough = ({ page }: Visitor): Promise<boolean> =>
+  page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
+
+async function isAccessible(visitor: Visitor): Promise<void> {
+  expect(await visitor.violations()).toEqual([]);
+  expect(await isNarrowEnough(visitor)).toBe(true);
+}
+
+describe.each(["dark", "narrow"])("accessible: %s", (name) => {
+  test.each(states)("$name", async ({ arrange }) => {
+    await arrange(visitor(name));
+    await isAccessible(visitor(name));
+  });
+
+  test("the sign-in page, what a user may not see, and the end of a session at a proxy", async () => {
+    const rules = [{ apiGroups: ["pulumi.com"], resources: ["stacks"], verbs: ["get", "list", "watch"] }];
+    const token = await stage.user(shop, `clerk-${name}`, rules);
+    const guest = await stage.visit(await stage.withTokens(), looks.find(([each]) => each === name)?.[1]);
+    await guest.page.getByLabel("Token").fill("wrong");
+    await guest.page.getByRole("button", { name: "Sign in" }).click();
+    await guest.page.getByRole("alert").waitFor();
+    await isAccessible(guest);
+    await guest.signIn(token);
+    await guest.untilText("You may not list the Stacks of all namespaces.");
+    await isAccessible(guest);
+    for (const tab of ["", "/runs", "/events"]) {
+      await guest.open(`/stacks/${shop}/network${tab}`, "network");
+      await guest.untilText(tab === "" ? "Read-only" : "You may not see");
+      await isAccessible(guest);
+    }
+    await guest.open(`/approvals/${shop}/database`, "Plan of database");
+    await guest.untilText("You may not approve or reject this plan.");
+    await isAccessible(guest);
+    await guest.page.route("**/session", async (route) => await route.fulfill({ status: 401 }));
+    await guest.page.reload();
+    await guest.untilText("Your session at the proxy in front of this console has ended.");
+    await isAccessible(guest);
+    await guest.context.close();
   });
 });
 

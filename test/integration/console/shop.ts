@@ -101,9 +101,14 @@ const condition = (type: string, status: "True" | "False", reason: string) => ({
 export async function openShop(stage: BrowserStage): Promise<void> {
   await stage.namespace(shop);
   await stage.lease(shop);
+  await stage.replica(shop, "operator-0");
   await createStacks(stage);
   await createRuns(stage);
 }
+
+const updated = (name: string, secondsAgo: number) => ({
+  lastUpdate: { name, type: "up", state: "succeeded", lastResyncTime: ago(secondsAgo) } as const,
+});
 
 async function createStacks(stage: BrowserStage): Promise<void> {
   const message = "creating EC2 Subnet: the CIDR '10.0.1.0/24' conflicts with another subnet";
@@ -145,6 +150,8 @@ async function createStacks(stage: BrowserStage): Promise<void> {
         unknownInputs: 1,
         expiresAt: ahead(7200),
       },
+      ...updated("database-1", 90_000),
+      next: { what: "a new plan, when this one expires", time: ahead(7200) },
       waiting: { for: "an Approval of the plan of Update database-plan", since: ago(900) },
     }),
     {
@@ -156,7 +163,7 @@ async function createStacks(stage: BrowserStage): Promise<void> {
       secretsRef: { "db:password": { type: "Secret", secret: { name: "database", key: "password" } } },
     },
   );
-  await stage.stack(`${shop}/website`, ready("The last update succeeded: 12 unchanged."), {
+  await stage.stack(`${shop}/website`, ready("The last update succeeded: 12 unchanged.", updated("website-3", 7200)), {
     ...repository,
     repoDir: "website",
     prerequisites: [{ name: "database" }],
@@ -164,6 +171,7 @@ async function createStacks(stage: BrowserStage): Promise<void> {
   await stage.stack(
     `${shop}/orders`,
     ready("The last update succeeded: 4 created.", {
+      ...updated("orders-5", 18_000),
       conditions: [drifted("1 resource differs from the state: update orders (tags)")],
       drift: {
         checkedAt: ago(600),
@@ -185,6 +193,7 @@ async function createStacks(stage: BrowserStage): Promise<void> {
   await stage.stack(
     `${shop}/search`,
     reconciling("StackProcessing", "Update search-7 is running.", {
+      ...updated("search-6", 14_400),
       currentUpdate: { name: "search-7", commit: "b7e6f5a" },
     }),
     repository,

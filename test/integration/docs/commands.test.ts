@@ -52,6 +52,7 @@ const checks: Readonly<Record<string, (command: Command) => void | Promise<void>
   grep: ({ words }) => expect(Bun.spawnSync(["grep", ...words.slice(1)], { stdin: new Uint8Array() }).exitCode).toBe(1),
   base64: checkHelp,
   gunzip: checkHelp,
+  tee: ({ words }) => expect(words[1]).toMatch(/^[a-z-]+\.json$/),
   git: ({ words }) => expect(["clone", "push"]).toContain(words[1] ?? ""),
   export: ({ words }) => expect(words[1]).toMatch(/^[A-Z_]+=/),
 };
@@ -77,16 +78,51 @@ const kindVerbs = new Set(["get", "describe", "delete", "wait", "annotate", "lab
 async function checkKubectl(command: Command): Promise<void> {
   const [, verb = "", kind = ""] = command.words;
   if (verb === "pulumi") return await checkPlugin(command);
-  // kubectl parses all options before it prints the help, and rejects unknown ones.
-  const help = await server.kubectl([...command.words.slice(1).filter((word) => word !== "--"), "--help"]);
+  const help = (await helpOnce(similarTo(command))) ?? (await helpWith([command]));
   expect(help).toContain(`kubectl ${verb}`);
   for (const file of valuesOf(command, "-f", "--filename", "--patch-file")) if (file !== "-") checkFile(file);
   if (!kindVerbs.has(verb) || kind.startsWith("-")) return;
   const names = kind.split(",").map((name) => name.split(/[/.]/, 1)[0] ?? "");
   for (const name of names) expect(kinds).toContain(name);
   for (const path of valuesOf(command, "-o", "--output").flatMap(jsonPathFields)) {
-    await server.kubectl(["explain", `${names[0]}${path}`]);
+    await explainOnce(`${names[0]}${path}`);
   }
+}
+
+/** kubectl parses all options before it prints the help, and rejects unknown ones. It does not read other arguments. */
+async function helpWith(similar: readonly Command[]): Promise<string> {
+  const words = similar.flatMap(({ words }) => words.slice(2).filter((word) => word !== "--"));
+  return await server.kubectl([similar[0]?.words[1] ?? "", ...words, "--help"]);
+}
+
+/** One process can parse the options of all commands with the same verb, and the same first arguments if these are subcommands. */
+function similarTo(command: Command): Command[] {
+  const key = similarityOf(command);
+  return Array.from(commands.values(), ({ command }) => command).filter((other) => similarityOf(other) === key);
+}
+
+const verbsWithSubcommands = new Set(["auth", "certificate", "config", "create", "rollout", "set", "top"]);
+
+const similarityOf = ({ words: [program = "", verb = "", ...rest] }: Command): string =>
+  [program, verb, ...(verbsWithSubcommands.has(verb) ? rest.slice(0, 2) : [])].join(" ");
+
+const helps = new Map<string, Promise<string | undefined>>();
+
+/** Undefined if one of them is rejected: each is then checked alone. */
+function helpOnce(similar: readonly Command[]): Promise<string | undefined> {
+  const key = similar[0] ? similarityOf(similar[0]) : "";
+  const help = helps.get(key) ?? helpWith(similar).catch(() => undefined);
+  helps.set(key, help);
+  return help;
+}
+
+const explained = new Map<string, Promise<unknown>>();
+
+/** Many commands read the same field. */
+async function explainOnce(field: string): Promise<void> {
+  const explanation = explained.get(field) ?? server.kubectl(["explain", field]);
+  explained.set(field, explanation);
+  await explanation;
 }
 
 /** The plugin's own parser accepts it. */

@@ -3,7 +3,8 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { toolPath } from "@pko/cluster";
+import { goProgramEnv, toolPath } from "@pko/cluster";
+import { programPath } from "@pko/testkit";
 
 import { parseCommands } from "../../docs/commands.ts";
 import { root } from "../../docs/pages.ts";
@@ -23,6 +24,7 @@ export class Shell implements Disposable {
     for (const [name, program] of [
       ["kubectl", `${toolPath("kube")} kubectl`],
       ["helm", toolPath("helm")],
+      ["kubectl-pulumi", `${process.execPath} ${programPath("cli")}`],
     ] as const) {
       writeFileSync(join(this.#bin, name), `#!/bin/sh\nexec ${program} "$@"\n`);
       chmodSync(join(this.#bin, name), 0o755);
@@ -35,7 +37,12 @@ export class Shell implements Disposable {
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
-      env: { PATH: `${this.#bin}:${process.env["PATH"]}`, HOME: this.#bin, KUBECONFIG: this.#kubeconfig },
+      env: {
+        ...goProgramEnv,
+        PATH: `${this.#bin}:${process.env["PATH"]}`,
+        HOME: this.#bin,
+        KUBECONFIG: this.#kubeconfig,
+      },
     });
     const [output, errors, code] = await Promise.all([
       new Response(child.stdout).text(),

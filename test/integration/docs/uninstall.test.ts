@@ -9,6 +9,7 @@ import { startApiServer, waitFor, type ApiServer } from "@pko/testkit";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { root } from "../../docs/pages.ts";
+import { crdDeletionMs } from "../api/crd-deletion.ts";
 import { testTimeoutMs } from "../api/install.ts";
 import { Operator } from "../harness/operator.ts";
 import { stackWiring } from "../stack/scene.ts";
@@ -49,7 +50,9 @@ function documentedCommands(): { steps: string[]; recovery: string[] } {
 
 async function install(): Promise<void> {
   await run(`helm install --create-namespace ${release.join(" ")} charts/pulumi-kubernetes-operator`);
-  await waitFor(async () => (await run("kubectl get stacks,updates,workspaces,programs -A")) !== undefined, {
+  await run("kubectl wait crd --all --for=condition=Established --timeout=30s");
+  // All kinds, as the operator reads them: the API server is slow to delete a CRD whose objects nobody has ever read.
+  await waitFor(async () => (await run("kubectl get pulumi -A")) !== undefined, {
     timeoutMs: testTimeoutMs / 4,
     what: "the kinds to be served",
   });
@@ -81,9 +84,6 @@ async function count<T extends KubeObject>(kind: Resource<T>): Promise<number> {
     throw error;
   }
 }
-
-/** The API server waits a minute for the deletion of the objects of a kind, and then tries again after a pause. */
-const crdDeletionMs = 240_000;
 
 async function crdsAreDeleted(): Promise<boolean> {
   const { items } = await server.client.list(crds);

@@ -21,8 +21,10 @@ import {
 import {
   approvalIndexers,
   approvals,
+  notifications,
   ownedUpdateIndexers,
   podIndexers,
+  previewIndexers,
   programs,
   restsUntil,
   receiverIndexers,
@@ -38,7 +40,7 @@ import {
   workspaces,
   type ClassReflectors,
 } from "@pko/operator";
-import type { Approval, Program, Receiver, Stack, Update, Workspace } from "@pko/api";
+import type { Approval, Notification, Program, Receiver, Stack, Update, Workspace } from "@pko/api";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
@@ -80,7 +82,7 @@ export class Stores {
   }
 
   get stacks(): Reflector<Stack> {
-    return this.#reflector(stacks, { indexers: stackIndexers });
+    return this.#reflector(stacks, { indexers: { ...stackIndexers, ...previewIndexers } });
   }
 
   get programs(): Reflector<Program> {
@@ -104,6 +106,10 @@ export class Stores {
 
   get receivers(): Reflector<Receiver> {
     return this.#reflector(receivers, { indexers: receiverIndexers });
+  }
+
+  get notifications(): Reflector<Notification> {
+    return this.#reflector(notifications);
   }
 
   get statefulSets(): Reflector<ApiObject<StatefulSet>> {

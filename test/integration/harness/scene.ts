@@ -9,6 +9,7 @@ import { checkStatus, faultProxy, testNamespace, waitFor, type FaultProxy, type 
 import { OperatorRights } from "../../rights/operator-rights.ts";
 import { apiServerWithApi } from "../api/install.ts";
 import { Operator, type OperatorOptions, type OperatorParts, type Wiring } from "./operator.ts";
+import { Watches } from "./watches.ts";
 
 export { testTimeoutMs } from "../api/install.ts";
 
@@ -40,14 +41,17 @@ export abstract class Scene implements AsyncDisposable {
   readonly client: Client;
   /** Of the operators. */
   readonly rights: OperatorRights;
+  protected readonly watches: Watches;
   readonly #cleanups: (() => unknown)[] = [];
 
   protected constructor({ place, rights }: SceneParts) {
     this.namespace = place.name;
     this.client = place.client;
     this.rights = rights;
+    this.watches = new Watches(this);
     this.defer(() => rights[Symbol.asyncDispose]());
     this.defer(() => place.remove());
+    this.defer(() => this.watches[Symbol.asyncDispose]());
   }
 
   /** Registers a cleanup. They run in reverse order. */
@@ -80,17 +84,19 @@ export abstract class Scene implements AsyncDisposable {
     { what, is, timeoutMs }: Expectation<T>,
   ): Promise<T> {
     let last: T | undefined;
-    const poll = async (): Promise<T | undefined> => {
-      last = await this.client.get(resource, this.ref(name));
-      checkStatus(last);
-      return is(last) ? last : undefined;
-    };
-    try {
-      return await waitFor(poll, { timeoutMs, what: `${resource.kind} ${name} to be ${what}` });
-    } catch (error) {
-      const status = JSON.stringify(last && "status" in last ? last.status : undefined, undefined, 1);
-      throw new Error(`${resource.kind} ${name} is not ${what}: ${status}`, { cause: error });
+    let cause: unknown;
+    for await (const version of this.watches.versions(resource, name, timeoutMs)) {
+      last = version;
+      try {
+        checkStatus(version);
+        if (is(version)) return version;
+        cause = undefined;
+      } catch (error) {
+        cause = error;
+      }
     }
+    const status = JSON.stringify(last && "status" in last ? last.status : undefined, undefined, 1);
+    throw new Error(`${resource.kind} ${name} is not ${what} after ${timeoutMs} ms: ${status}`, { cause });
   }
 
   protected async untilDeleted(resource: Resource, name: string): Promise<void> {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { startApiServer, waitFor, type ApiServer } from "@pko/testkit";
 
+import { crdDeletionMs, untilServed } from "../api/crd-deletion.ts";
 import { testTimeoutMs, quickstart } from "../api/install.ts";
 
 let server: ApiServer;
@@ -22,19 +23,14 @@ test(
   "kubectl delete removes what kubectl apply created",
   async () => {
     await server.kubectl(["apply", "--filename", quickstart]);
-    // Deleting a CRD before the API server serves it takes minutes.
-    const kinds = "stacks,programs,workspaces,updates";
-    await waitFor(async () => (await server.kubectl(["get", kinds, "--all-namespaces"])) === "", {
-      what: "the kinds to be served",
-    });
+    await untilServed(server);
     // Deleting a namespace needs a controller, which this API server does not have.
     await server.kubectl(["delete", "--wait=false", "--filename", quickstart]);
-    // The API server deletes the CRDs after their objects.
     await waitFor(async () => (await listObjects()).length === 0, {
-      timeoutMs: 30_000,
+      timeoutMs: crdDeletionMs,
       what: "everything to be deleted",
     });
     expect(await listObjects()).toEqual([]);
   },
-  testTimeoutMs,
+  testTimeoutMs + crdDeletionMs,
 );

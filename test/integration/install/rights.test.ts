@@ -100,8 +100,6 @@ const deniedToOperator: Calls = {
   "change a pod": `PATCH ${core}/pods/tenants`,
   "add a container to a pod": `PATCH ${core}/pods/tenants/ephemeralcontainers`,
   "get a token of a service account": `POST ${core}/serviceaccounts/tenants/token`,
-  "create a Stack": "POST /apis/pulumi.com/v1/namespaces/NS/stacks",
-  "delete a Stack": "DELETE /apis/pulumi.com/v1/namespaces/NS/stacks/tenants",
   "create a Deployment": "POST /apis/apps/v1/namespaces/NS/deployments",
   "create a Job": "POST /apis/batch/v1/namespaces/NS/jobs",
   "create a role": `POST ${rbac}/namespaces/NS/roles`,

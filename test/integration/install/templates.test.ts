@@ -185,7 +185,7 @@ const traces = {
   pullPolicy: '"imagePullPolicy":"Always"',
   imagePullSecrets: '"imagePullSecrets":[{"name":"registry"}]',
   logLevel: '{"name":"OPERATOR_LOG_LEVEL","value":"3"}',
-  logFormat: '{"name":"OPERATOR_LOG_FORMAT","value":"json"}',
+  logFormat: '{"name":"OPERATOR_LOG_FORMAT","value":"console"}',
   metricsSecure: '"args":["--leader-elect","--upgrade-crds"]',
   leaseDuration: '{"name":"OPERATOR_LEASE_DURATION","value":"60s"}',
   renewDeadline: '{"name":"OPERATOR_RENEW_DEADLINE","value":"45s"}',

@@ -117,6 +117,44 @@ describe("an owned apply", () => {
     expect(await data("busy")).toEqual({ a: "eQ==" });
   });
 
+  describe("with what was found before", () => {
+    /** A client that counts its reads. */
+    const counting = (): { readonly client: Client; reads: number } => {
+      const counted = {
+        reads: 0,
+        client: {
+          ...client,
+          find: (...request: Parameters<Client["find"]>) => {
+            counted.reads += 1;
+            return client.find(...request);
+          },
+        } as Client,
+      };
+      return counted;
+    };
+
+    test("does not read the object first", async () => {
+      const counted = counting();
+      const by = target({ client: counted.client });
+      const created = await applyOwned(by, ours("known", { a: "eA==" }), { ...options, found: {} });
+      if (created.kind !== "written") throw new Error(created.kind);
+      const again = { ...options, found: { object: created.object } };
+      expect((await applyOwned(by, ours("known", { a: "eQ==" }), again)).kind).toBe("written");
+      expect([counted.reads, await data("known")]).toEqual([0, { a: "eQ==" }]);
+    });
+
+    test("reads the object if that is outdated, and does not touch one of another owner", async () => {
+      const counted = counting();
+      const by = target({ client: counted.client });
+      await applyOwned(target(), ours("appeared", { a: "eA==" }), options);
+      expect((await applyOwned(by, ours("appeared", { a: "eQ==" }), { ...options, found: {} })).kind).toBe("written");
+      expect([counted.reads, await data("appeared")]).toEqual([1, { a: "eQ==" }]);
+      const before = await theirs("taken");
+      expect((await applyOwned(by, ours("taken", {}), { ...options, found: {} })).kind).toBe("foreign");
+      expect(await client.get(secrets, ref("taken"))).toEqual(before);
+    });
+  });
+
   test("does not create an object if `create` is false, and does not change an object with another UID", async () => {
     expect(await applyOwned(target(), ours("none", {}), { ...options, create: false })).toEqual({ kind: "absent" });
     await applyOwned(target(), ours("other", { a: "eA==" }), options);

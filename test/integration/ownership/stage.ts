@@ -70,7 +70,7 @@ export class OwnershipStage implements AsyncDisposable {
   }
 }
 
-function startOperator({ folder, operator }: Programs, namespaces: readonly string[]): ChildProcess {
+function startOperator({ folder, programs }: Programs, namespaces: readonly string[]): ChildProcess {
   const flags = {
     kubeconfig: join(folder, "kubeconfig"),
     namespace: namespaces[0] ?? "",
@@ -81,7 +81,7 @@ function startOperator({ folder, operator }: Programs, namespaces: readonly stri
     "metrics-address": "127.0.0.1:0",
   };
   const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  return spawnChild({ command: [process.execPath, operator, ...args], logFile: join(folder, "operator.log") });
+  return spawnChild({ command: [...programs.operator, ...args], logFile: join(folder, "operator.log") });
 }
 
 /** A namespace, with helpers for its Stacks. */

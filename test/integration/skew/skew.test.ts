@@ -2,9 +2,10 @@
  * Adjacent versions during a run, with real agent processes and the real CLI: the frozen version 1 with the current
  * version, in both directions. One process is started and one result is reported.
  */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { createRepository, serveGit } from "@pko/agent/testing";
 import type { Operation, StartRequest } from "@pko/rpc";
 import { waitFor } from "@pko/testkit";
 
@@ -69,6 +70,24 @@ describe("upgrade: an old agent and a new operator", () => {
     after.cancel("up-1");
     expect((await after.finished("up-1")).result).toMatchObject({ outcome: "cancelled" });
     expect(operations(web)).toEqual(["up"]);
+  });
+
+  test("the old agent compares no commits, so that what has changed is unknown and the update runs", async () => {
+    const web = await onOldAgent();
+    const repository = createRepository(join(web.root, "git"), "app");
+    const git = serveGit(join(web.root, "git"));
+    afterAll(() => git.stop());
+    const [earlier, commit] = ["one", "two"].map((text) =>
+      repository.commit({ "Pulumi.yaml": JSON.stringify({ name: "demo", runtime: "yaml" }), "README.md": text }),
+    ) as [string, string];
+    const url = `http://127.0.0.1:${git.port}/app.git`;
+    const compareWith = { commit: earlier, pathFilters: ["Pulumi.yaml"] };
+    const request = { source: { kind: "git", url, commit, compareWith } as const, stacks: [dev] };
+    const old = await newOperator(web).prepared(request);
+    expect(old).toMatchObject({ result: { ok: true, prepared: { revision: commit } } });
+    expect(JSON.stringify(old)).not.toContain("unchangedSince");
+    const current = await newOperator(await onNewAgent()).prepared(request);
+    expect(current).toMatchObject({ result: { ok: true, prepared: { unchangedSince: earlier } } });
   });
 
   test("the old agent prepares, updates and destroys for the new operator", async () => {

@@ -17,7 +17,7 @@ class Office {
 
   constructor(limits: SlotLimits) {
     this.#limits = limits;
-    const updates = { list: () => [], subscribe: () => () => undefined };
+    const updates = { active: () => [], subscribe: () => () => undefined };
     this.table = slots({ limits, updates, clock: manualClock(), wake: (key) => this.#start(key) });
   }
 

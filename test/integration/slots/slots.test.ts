@@ -5,6 +5,7 @@ import { builtin, keyOf } from "@pko/kube";
 import { stacks as stackResource, updates, workspaces } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
+import { JumpingClock } from "../harness/jumping-clock.ts";
 import { Operator } from "../harness/operator.ts";
 import { reasonOf, stackWiring, StackScene } from "../stack/scene.ts";
 import { conditionsOf, UpdateScene } from "../update/scene.ts";
@@ -132,3 +133,28 @@ test("a Workspace that a user creates waits for a slot before its pod is created
   await scene.reconciled("first");
   expect((await scene.client.get(updates, scene.ref("run"))).status).toBeUndefined();
 }, 60_000);
+
+test("pods that never start do not pile up: each returns its slot together with its pod, and all get their turn", async () => {
+  const clock = new JumpingClock();
+  await using scene = await WorkspaceScene.open({}, { limits: limitedTo(4), clock });
+  const names = Array.from({ length: 12 }, (_, index) => `web-${index}`);
+  for (const name of names) await scene.create(name, { local: { dir: "/app" }, stacks: [{ name: "dev" }] });
+
+  const started = new Set<string>();
+  let most = 0;
+  using _watch = scene.onStatefulSets((sets) => {
+    const running = sets.filter(({ spec }) => (spec?.replicas ?? 0) > 0).map(({ metadata }) => metadata.name ?? "");
+    most = Math.max(most, running.length);
+    for (const name of running) started.add(name);
+  });
+  const turns = Math.ceil(names.length / 4);
+  for (let turn = 1; turn <= turns; turn++) {
+    const count = Math.min(names.length, turn * 4);
+    await waitFor(() => started.size >= count, { timeoutMs: 60_000, what: `${count} pods to be requested` });
+    clock.jump(301_000);
+  }
+  expect([most, started.size]).toEqual([4, 12]);
+  // Who waits for another turn shows why its pod did not start.
+  const first = [...started][0]?.replace(/-workspace$/, "") ?? "";
+  await scene.becomes(first, "WaitingForSlot", "has not started for five minutes");
+}, 240_000);

@@ -337,11 +337,14 @@ describe("workspaces and updates", () => {
         return reported.has("StackUpdateConflictDetected") && reported.has("StackCreated");
       };
       await waitFor(reasons, { timeoutMs: 20_000 });
+      const count = 'stack_update_duration_seconds_count{type="up",result="succeeded"} 2\n';
+      await waitFor(() => scene.operator.metrics.expose().includes(count), {
+        what: "the updates to be counted, which follows the status",
+      });
       const exposed = scene.operator.metrics.expose();
       expect(exposed).toContain("stacks_active 2\n");
       expect(exposed).toContain(`stacks_failing{namespace="${scene.namespace}",name="strict"} 0\n`);
       expect(exposed).toContain('controller_runtime_reconcile_errors_total{controller="stack-controller"} 0\n');
-      expect(exposed).toContain('stack_update_duration_seconds_count{type="up",result="succeeded"} 2\n');
       expect(exposed).toContain('stack_time_to_first_update_seconds_count{result="failed"} 2\n');
     },
     testTimeoutMs,

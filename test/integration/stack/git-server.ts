@@ -19,7 +19,7 @@ export interface GitServer extends Disposable {
   status: number | undefined;
   commit(branch?: string): string;
   /** A commit with exactly these files. */
-  commitFiles(files: Readonly<Record<string, string>>): string;
+  commitFiles(files: Readonly<Record<string, string>>, branch?: string): string;
   git(...args: string[]): string;
 }
 
@@ -49,7 +49,7 @@ export function gitServer({ tls }: Pick<GitServerOptions, "tls"> = {}): GitServe
     moved: undefined,
     status: undefined,
     commit: (branch) => repository.commit({ file: String(++count) }, branch),
-    commitFiles: (files) => repository.commit(files),
+    commitFiles: (files, branch) => repository.commit(files, branch),
     git: (...args) => repository.git(...args),
     [Symbol.dispose]() {
       void server.stop();

@@ -1,7 +1,8 @@
 /** Stacks with path filters, and a real Git server. */
 import { expect, test } from "bun:test";
+import { reconcileRequestAnnotation, type Stack, type Workspace } from "@pko/api";
+import { globSelector } from "@pko/git";
 import { gitLister } from "@pko/operator";
-import type { Stack } from "@pko/api";
 
 import { gitServer, type GitServer } from "./git-server.ts";
 import { StackScene, testTimeoutMs } from "./scene.ts";
@@ -61,8 +62,55 @@ test(
   testTimeoutMs * 2,
 );
 
+/** As the agent does, which has fetched the commit. */
+function comparedBy(server: GitServer, { spec }: Workspace): { readonly unchangedSince?: string } {
+  const { ref = "", compareWith } = spec?.git ?? {};
+  if (!compareWith) return {};
+  const { commit, pathFilters = [] } = compareWith;
+  const paths = server.git("diff-tree", "-r", "--name-only", commit, ref).split("\n");
+  return paths.some(globSelector(pathFilters)) ? {} : { unchangedSince: commit };
+}
+
 test(
-  "a Stack runs if the Git server cannot compare the commits",
+  "if the Git server cannot compare the commits, the agent does, before an Update is created",
+  async () => {
+    using server = gitServer();
+    server.git("config", "uploadpack.allowFilter", "false");
+    const first = server.commitFiles(monorepo());
+    await using scene = await StackScene.open({ limits: { total: 1, inNamespace: () => 1 } });
+    scene.simulator.script.workspace = (workspace) => ({ ready: true, ...comparedBy(server, workspace) });
+    const names = ["web-1", "web-2"];
+    for (const name of names) {
+      const pathFilters = [`stacks/${name}/**`];
+      const more = name === "web-2" ? { workspaceReclaimPolicy: "Delete" as const } : {};
+      await scene.stack(name, { projectRepo: server.url, branch: "main", pathFilters, ...more });
+    }
+    for (const name of names) await scene.isReady(name, first);
+
+    const second = server.commitFiles(monorepo({ "README.md": "two" }));
+    scene.jump(64_000);
+    for (const name of names) await scene.becomes(name, `past ${second}`, hasSkipped(second));
+    const third = server.commitFiles(monorepo({ "README.md": "two", "stacks/web-1/src/index.ts": "2" }));
+    scene.jump(64_000);
+    await scene.isReady("web-1", third);
+    await scene.becomes("web-2", `past ${third}`, hasSkipped(third));
+    await scene.fence();
+    expect(scene.runs.slice(names.length)).toEqual([`up@${third}`]);
+    expect((await scene.get("web-2")).status).toMatchObject({
+      lastUpdate: { lastSuccessfulCommit: first },
+      skippedCommit: { commit: third, since: first },
+      conditions: [{ type: "Ready", status: "True" }],
+    });
+    // A request runs with the newest commit, in a workspace that compares nothing.
+    await scene.annotate("web-2", { [reconcileRequestAnnotation]: "now" });
+    await scene.isReady("web-2", third);
+    expect((await scene.get("web-2")).status?.skippedCommit).toBeUndefined();
+  },
+  testTimeoutMs,
+);
+
+test(
+  "a Stack runs if neither the Git server nor the agent can compare the commits",
   async () => {
     using server = gitServer();
     server.git("config", "uploadpack.allowFilter", "false");

@@ -157,6 +157,7 @@ export class RandomApprovals {
       stack: { state: "present", name: "web", isProtected: false, ...(policy && { policy }) },
       ...(plan && { plan: planFacts(plan) }),
       approvals: this.about(spec.applyPlan?.updateName),
+      least: "Never",
     };
   }
 }

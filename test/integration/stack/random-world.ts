@@ -94,7 +94,7 @@ export class World {
       outputs: { kind: "none" },
       approvals: this.approvals.about(this.stack.status?.approval?.updateName),
       approvalPolicy: { kind: "inForce" },
-      slot: { kind: "held", forMs: 0 },
+      slot: { kind: "held", forMs: 0, isWanted: false },
       workspaceClass: { kind: "none" },
     };
   }

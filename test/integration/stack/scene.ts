@@ -51,8 +51,8 @@ export class StackScene extends Scene {
 
   private constructor(parts: SceneParts) {
     super(parts);
-    const { client, namespace } = this;
-    this.simulator = new Simulator({ client, namespace, now: () => this.clock.now() });
+    const { client, namespace, watches } = this;
+    this.simulator = new Simulator({ client, namespace, watches, now: () => this.clock.now() });
     this.defer(() => this.simulator[Symbol.asyncDispose]());
   }
 

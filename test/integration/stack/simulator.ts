@@ -9,23 +9,18 @@ import {
   type UpdateStatus,
   type Workspace,
 } from "@pko/api";
-import {
-  builtin,
-  isConflict,
-  isNotFound,
-  reflector,
-  type Client,
-  type KubeObject,
-  type Reflector,
-  type Resource,
-} from "@pko/kube";
-import { updates, workspaces } from "@pko/operator";
+import { builtin, isConflict, isNotFound, type Client, type KubeObject, type Resource } from "@pko/kube";
+import { stacks, updates, workspaces } from "@pko/operator";
+
+import { Watches } from "../harness/watches.ts";
 
 type Play =
   | {
       readonly end: "succeeded";
       readonly outputs?: Readonly<Record<string, JsonValue>>;
       readonly secrets?: readonly string[];
+      /** Resources by operation. */
+      readonly changes?: Readonly<Record<string, number>>;
       /** Of a drift check. */
       readonly drift?: UpdateDrift;
       /** Of an Update that makes one. */
@@ -35,7 +30,9 @@ type Play =
   | { readonly end: "never" };
 
 type WorkspacePlay =
-  { readonly ready: true } | { readonly stalled: string; readonly message: string } | { readonly waiting: string };
+  | { readonly ready: true; readonly unchangedSince?: string }
+  | { readonly stalled: string; readonly message: string }
+  | { readonly waiting: string };
 
 interface Script {
   update: (update: Update) => Play;
@@ -55,36 +52,46 @@ interface SimulatorOptions {
   readonly client: Client;
   readonly namespace: string;
   readonly now: () => number;
+  /** Of the namespace; its own if absent. */
+  readonly watches?: Watches;
 }
+
+/** A script may depend on what a test has set since the last change of an object. */
+const scriptPauseMs = 50;
 
 export class Simulator implements AsyncDisposable {
   readonly script: Script = { update: () => ({ end: "succeeded" }), workspace: () => ({ ready: true }) };
   readonly runs: Run[] = [];
   readonly #options: SimulatorOptions;
-  readonly #stop = new AbortController();
-  readonly #updates: Reflector<Update>;
-  readonly #workspaces: Reflector<Workspace>;
+  readonly #watches: Watches;
   readonly #running: Promise<unknown>;
+  #isStopped = false;
+  #changed = Promise.withResolvers<void>();
 
   constructor(options: SimulatorOptions) {
     this.#options = options;
-    const scope = { namespaces: [options.namespace] };
-    this.#updates = reflector(options.client, updates, scope);
-    this.#workspaces = reflector(options.client, workspaces, scope);
-    const { signal } = this.#stop;
-    this.#running = Promise.all([this.#updates.run(signal), this.#workspaces.run(signal), this.#play()]);
+    this.#watches = options.watches ?? new Watches(options);
+    for (const kind of [stacks, workspaces, updates]) {
+      this.#watches.store<KubeObject>(kind).subscribe(() => this.#changed.resolve());
+    }
+    this.#running = this.#play();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop.abort();
+    this.#isStopped = true;
+    this.#changed.resolve();
     await this.#running;
+    if (!this.#options.watches) await this.#watches[Symbol.asyncDispose]();
   }
 
   async #play(): Promise<void> {
-    while (!this.#stop.signal.aborted) {
-      for (const workspace of this.#workspaces.store.list()) await ignoringRaces(this.#playWorkspace(workspace));
-      for (const update of this.#updates.store.list()) await ignoringRaces(this.#playUpdate(update));
-      await Bun.sleep(10);
+    while (!this.#isStopped) {
+      this.#changed = Promise.withResolvers();
+      for (const workspace of this.#watches.store(workspaces).list()) {
+        await ignoringRaces(this.#playWorkspace(workspace));
+      }
+      for (const update of this.#watches.store(updates).list()) await ignoringRaces(this.#playUpdate(update));
+      if (!this.#isStopped) await Promise.race([this.#changed.promise, Bun.sleep(scriptPauseMs)]);
     }
   }
 
@@ -109,10 +116,11 @@ export class Simulator implements AsyncDisposable {
               condition("Stalled", "True", { reason: play.stalled, message: play.message }),
             ]
           : [condition("Ready", "False", { reason: "Installing", message: play.waiting })];
+    const comparison = "ready" in play && play.unchangedSince ? { unchangedSince: play.unchangedSince } : {};
     const before = workspace.status?.conditions?.map(({ type, status, message }) => [type, status, message]);
     const after = conditions.map(({ type, status, message }) => [type, status, message]);
     if (workspace.status?.observedGeneration === generation && Bun.deepEquals(before, after)) return;
-    await this.#status(workspaces, workspace, { observedGeneration: generation, conditions });
+    await this.#status(workspaces, workspace, { observedGeneration: generation, ...comparison, conditions });
   }
 
   async #playUpdate(update: Update): Promise<void> {
@@ -187,7 +195,9 @@ export class Simulator implements AsyncDisposable {
     const { namespace } = this.#options;
     const owner = object.metadata.ownerReferences?.find(({ kind }) => kind === "Stack");
     if (!owner) return false;
-    const stacks = { apiVersion: "pulumi.com/v1", kind: "Stack", plural: "stacks", namespaced: true };
+    const known = this.#watches.store(stacks).get(`${namespace}/${owner.name}`);
+    if (known?.metadata.uid === owner.uid) return false;
+    // The watch may not show it yet.
     const stack = await this.#options.client.find(stacks, { namespace, name: owner.name });
     if (stack?.metadata.uid === owner.uid) return false;
     await this.#options.client.delete(kind, { namespace, name: object.metadata.name ?? "" });
@@ -207,7 +217,7 @@ function resultOf(update: Update, play: Exclude<Play, { end: "never" }>): Update
     return { message, ...(errorClass && { errorClass }) };
   }
   return {
-    changes: { same: 1 },
+    changes: play.changes ?? { same: 1 },
     summary: "1 unchanged",
     ...(play.drift && { drift: play.drift }),
     ...(update.spec?.savePlan && { plan: { ...planOf(update), ...play.plan } }),

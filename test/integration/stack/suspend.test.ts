@@ -8,7 +8,7 @@ import { waitFor } from "@pko/testkit";
 import { operator } from "../../../packages/operator/src/operator.ts";
 import { parseOptions } from "../../../packages/operator/src/options.ts";
 import { gitServer, type GitServer } from "./git-server.ts";
-import { reasonOf, StackScene, testTimeoutMs } from "./scene.ts";
+import { condition, reasonOf, StackScene, testTimeoutMs } from "./scene.ts";
 
 const hour = 3_600_000;
 
@@ -89,6 +89,9 @@ test(
 
     await scene.stack("web", { ...specs.web, suspend: false });
     await scene.isReady("web", second);
+    await waitFor(async () => (await eventsAbout(scene, "web")).length === 2, {
+      what: "the event that follows the status",
+    });
     expect(await eventsAbout(scene, "web")).toEqual(["StackResumed", "StackSuspended"]);
     expect(scene.operator.metrics.expose()).toContain(
       `stacks_suspended{namespace="${scene.namespace}",name="web"} 0\n`,
@@ -181,7 +184,9 @@ test(
       await scene.stack("api", { projectRepo: server.url, branch: "main" });
       const names = ["web", "api"];
       const are = async (what: string, ...reasons: readonly string[]): Promise<void> => {
-        const is = (stack: Parameters<typeof reasonOf>[0]): boolean => reasons.includes(reasonOf(stack) ?? "");
+        // A Stack that is ready has no other reason.
+        const is = (stack: Parameters<typeof reasonOf>[0]): boolean =>
+          reasons.includes(reasonOf(stack) || (condition(stack, "Ready")?.reason ?? ""));
         await Promise.all(names.map((name) => scene.becomes(name, what, is)));
       };
       await are("processed", "StackProcessing", "ProcessingCompleted");

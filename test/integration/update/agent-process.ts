@@ -3,12 +3,11 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { toolPath } from "@pko/cluster";
+import { readyPort } from "@pko/agent/testing";
+import { goProgramEnv, toolPath } from "@pko/cluster";
 import type { OperatorCa } from "@pko/operator";
 import type { WorkspaceRef } from "@pko/rpc";
-import { waitFor } from "@pko/testkit";
-
-const currentAgent = join(import.meta.dir, "../../../packages/agent/src/main.ts");
+import { programPath, waitFor } from "@pko/testkit";
 
 /** Everything that a workspace's pod would contain. */
 export class AgentProcess implements AsyncDisposable {
@@ -18,7 +17,7 @@ export class AgentProcess implements AsyncDisposable {
   log = "";
 
   /** The current agent, unless another command is given. */
-  constructor(command: readonly string[] = [process.execPath, currentAgent]) {
+  constructor(command: readonly string[] = [process.execPath, programPath("agent")]) {
     this.#command = command;
   }
 
@@ -30,6 +29,11 @@ export class AgentProcess implements AsyncDisposable {
   cliCalls(): string[] {
     const log = join(this.#root, "cli.log");
     return existsSync(log) ? readFileSync(log, "utf8").trimEnd().split("\n") : [];
+  }
+
+  /** The file of a stack in the backend. */
+  stateOf(project: string, stack: string): string {
+    return readFileSync(join(this.#root, "backend/.pulumi/stacks", project, `${stack}.json`), "utf8");
   }
 
   #cli(): string {
@@ -50,18 +54,13 @@ export class AgentProcess implements AsyncDisposable {
     const [file = "", ...first] = this.#command;
     this.#child = spawn(file, [...first, ...flags], { env: this.#env(), stdio: ["ignore", "ignore", "pipe"] });
     this.#child.stderr?.on("data", (data: Buffer) => (this.log += data.toString()));
-    return await waitFor(
-      () => {
-        const port = /"message":"agent ready"[^\n]*"port":(\d+)/.exec(this.log)?.[1];
-        return port === undefined ? undefined : Number(port);
-      },
-      { timeoutMs: 20_000, what: "the agent to be ready" },
-    );
+    return await waitFor(() => readyPort(this.log), { timeoutMs: 20_000, what: "the agent to be ready" });
   }
 
   #env(): Record<string, string> {
     const tools = (["pulumi", "pulumi-language-yaml"] as const).map((name) => dirname(toolPath(name)));
     return {
+      ...goProgramEnv,
       PATH: [...tools, process.env["PATH"] ?? ""].join(":"),
       HOME: join(this.#root, "home"),
       PULUMI_HOME: join(this.#root, "home", ".pulumi"),

@@ -2,7 +2,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { planSecretNameOf, stackKind, type StackSpec, type Update, type UpdateSpec } from "@pko/api";
 import { builtin, type Client } from "@pko/kube";
-import { approvals, stacks, updates } from "@pko/operator";
+import { approvals, stacks, updates, workspaceClasses } from "@pko/operator";
 import { faultProxy, fullQuota, waitFor } from "@pko/testkit";
 
 import { decide } from "../approvals/decide.ts";
@@ -102,6 +102,21 @@ describe("an Update that makes a plan", () => {
     expect(messageOf(update)).toContain("exceeded quota");
     expect(update.status?.plan).toBeUndefined();
   });
+});
+
+test("an Update without a plan is refused if only the WorkspaceClass requires approvals", async () => {
+  await using scene = await UpdateScene.open();
+  const { apiVersion, kind } = workspaceClasses;
+  const namespaceSelector = { matchLabels: { "kubernetes.io/metadata.name": scene.namespace } };
+  const name = `class-${scene.namespace}`;
+  const spec = { namespaceSelector, approval: { required: "Always" } } as const;
+  await scene.client.create(workspaceClasses, { apiVersion, kind, metadata: { name }, spec });
+  scene.defer(() => scene.client.delete(workspaceClasses, { name }));
+  const agent = await stackWorkspace(scene, { required: "Never" });
+  scene.operator({ classes: true });
+  await scene.update("sneaky", { type: "up" });
+  expect(messageOf(await scene.until("sneaky", failed))).toContain("requires approvals");
+  expect(agent.started).toEqual([]);
 });
 
 describe("an Update that applies an approved plan", () => {

@@ -58,6 +58,8 @@ interface UpdateOptions {
   readonly lostNodeAfterMs?: number;
   /** Of slots; none if absent. */
   readonly limits?: SlotLimits;
+  /** Whether WorkspaceClasses apply. */
+  readonly classes?: boolean;
   /** For `runs`. */
   readonly unprepared?: (pod: AgentPod, runId: string) => void;
 }
@@ -100,6 +102,7 @@ export class UpdateScene extends Scene {
         stacks,
         approvals,
         approvalPolicy: policyInForce,
+        workspaceClasses: options.classes ? stores.workspaceClasses : undefined,
         runs: connected,
         projects: { projectOf: () => ({ name: "shop", runtime: "yaml" }) },
         lostNodeAfterMs: options.lostNodeAfterMs ?? 300_000,
@@ -214,7 +217,7 @@ export class UpdateScene extends Scene {
         const isReached = Object.entries(expected).every(([type, state]) => now[type] === state);
         return isReached ? update : undefined;
       },
-      { timeoutMs: 20_000, what: `${name}: ${JSON.stringify(expected)}` },
+      { timeoutMs: 60_000, what: `${name}: ${JSON.stringify(expected)}` },
     );
   }
 

@@ -2,7 +2,7 @@
 import { createHmac } from "node:crypto";
 
 import { receiverKind, type Receiver, type ReceiverSpec } from "@pko/api";
-import { builtin, keyOf, metricsRegistry, silentLogger, type Registry } from "@pko/kube";
+import { builtin, keyOf, metricsRegistry, silentLogger, type Controller, type Registry } from "@pko/kube";
 import {
   ActiveReceivers,
   pushes,
@@ -12,12 +12,13 @@ import {
   WebhookEndpoint,
   webhookServer,
   type LeaderAddress,
+  type Pushes,
   type WebhookServer,
 } from "@pko/operator";
 import { selfSignedCertificate } from "@pko/rpc/pki";
 import { waitFor } from "@pko/testkit";
 
-import { Operator } from "../harness/operator.ts";
+import { Operator, type OperatorParts } from "../harness/operator.ts";
 import { stackWiring, type StackScene } from "../stack/scene.ts";
 
 export const secret = "a secret that nobody can guess";
@@ -36,9 +37,14 @@ export interface Replica {
 interface ReplicaOptions {
   /** Of another replica, which leads. */
   readonly leader?: () => LeaderAddress;
+  /** More controllers of the replica. */
+  readonly more?: (parts: OperatorParts, pushes: Pushes) => readonly Controller[];
 }
 
-export async function startReplica(scene: StackScene, { leader }: ReplicaOptions = {}): Promise<Replica> {
+export async function startReplica(
+  scene: StackScene,
+  { leader, more = () => [] }: ReplicaOptions = {},
+): Promise<Replica> {
   const { namespace, clock } = scene;
   const [reported, active, metrics] = [pushes(), new ActiveReceivers(clock), metricsRegistry()];
   const { client } = scene.rights;
@@ -47,7 +53,7 @@ export async function startReplica(scene: StackScene, { leader }: ReplicaOptions
     const { receivers: reflector } = parts.stores;
     const receiverControl = receiverController({ ...parts, reflector, active, isServed: true, references });
     const { controllers } = stackWiring(namespace, { pushes: reported })(parts);
-    return { controllers: leader ? [] : [...controllers, receiverControl] };
+    return { controllers: leader ? [] : [...controllers, receiverControl, ...more(parts, reported)] };
   });
   scene.defer(() => operator.stop());
   scene.defer(() => references.stop());

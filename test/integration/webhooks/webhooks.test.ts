@@ -22,6 +22,14 @@ import {
   type Replica,
 } from "./scene.ts";
 
+/** The Stack web follows the repository, and has deployed its first commit, which is returned. */
+async function deployed(scene: StackScene, server: ReturnType<typeof gitServer>): Promise<string> {
+  const commit = server.commit();
+  await scene.stack("web", { projectRepo: server.url, branch: "main" });
+  await scene.isReady("web", commit);
+  return commit;
+}
+
 /** A Receiver that is ready. Returns its URL. */
 async function receiving(scene: StackScene, replica: Replica, name = "hooks"): Promise<string> {
   await createSecret(scene, "hooks");
@@ -34,11 +42,9 @@ test(
   "a push is deployed at once, and the Receiver reports it",
   async () => {
     using server = gitServer();
-    const first = server.commit();
     await using scene = await StackScene.open("without operator");
     const replica = await startReplica(scene);
-    await scene.stack("web", { projectRepo: server.url, branch: "main" });
-    await scene.isReady("web", first);
+    const first = await deployed(scene, server);
     const url = await receiving(scene, replica);
 
     const second = server.commit();
@@ -98,11 +104,9 @@ describe("a replica on standby", () => {
     "forwards webhooks to the leader, and only to the one that the Lease names",
     async () => {
       using server = gitServer();
-      const first = server.commit();
       await using scene = await StackScene.open("without operator");
       const leader = await startReplica(scene);
-      await scene.stack("web", { projectRepo: server.url, branch: "main" });
-      await scene.isReady("web", first);
+      await deployed(scene, server);
       const path = new URL(await receiving(scene, leader)).pathname;
       const address = { host: "127.0.0.1", port: leader.server.port, fingerprint: leader.server.fingerprint };
       let known = address;
@@ -157,11 +161,9 @@ test(
   "hostile requests change nothing, take no memory, and are all counted; polling and real webhooks continue",
   async () => {
     using server = gitServer();
-    const first = server.commit();
     await using scene = await StackScene.open("without operator");
     const replica = await startReplica(scene);
-    await scene.stack("web", { projectRepo: server.url, branch: "main" });
-    await scene.isReady("web", first);
+    const first = await deployed(scene, server);
     const url = await receiving(scene, replica);
     const body = pushBody(server.url);
     const [unknown, broken] = [pushBody("https://git.example/other"), '{"ref":'];

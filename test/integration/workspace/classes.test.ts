@@ -10,7 +10,8 @@ import type { PersistentVolumeClaim } from "kubernetes-types/core/v1";
 import { operatorAccount } from "../../rights/account.ts";
 import { apiServerWithApi } from "../api/install.ts";
 import type { Scene } from "../harness/scene.ts";
-import { condition, StackScene } from "../stack/scene.ts";
+import { decide } from "../approvals/decide.ts";
+import { condition, reasonOf, StackScene } from "../stack/scene.ts";
 import { complete, testTimeoutMs, WorkspaceScene } from "./scene.ts";
 
 setDefaultTimeout(testTimeoutMs);
@@ -79,6 +80,7 @@ describe("a WorkspaceClass is rejected", () => {
     ["with a program", { ...selected, template: { spec: { git: { url: "https://a/b" } } } }, "unknown field"],
     ["with a relative policy pack", { ...selected, policyPacks: [{ name: "a", path: "b" }] }, "should match"],
     ["with an unknown cache", { ...selected, caches: { size: "1Gi", tools: ["Maven"] } }, "Unsupported value"],
+    ["with an unknown requirement", { ...selected, approval: { required: "Never" } }, "Unsupported value"],
     ["with a cache without a size", { ...selected, caches: {} }, "spec.caches.size: Required value"],
   ];
   for (const [what, wanted, message] of bad) {
@@ -120,6 +122,24 @@ describe("a class gives a Stack", () => {
     await scene.program("program", "three");
     await scene.isReady("plain", "3");
     expect(await specOf("plain")).not.toHaveProperty("image");
+  });
+
+  test("a minimum of approvals, which the Stack cannot lower", async () => {
+    await using scene = await StackScene.open({ classes: true });
+    const name = await classFor([scene], { approval: { required: "Always" } });
+    await scene.program("program");
+    await scene.stack("web", { approval: { required: "Never" } });
+    const waiting = await scene.becomes(
+      "web",
+      "awaiting an approval",
+      (stack) => reasonOf(stack) === "AwaitingApproval",
+    );
+    expect(condition(waiting, "Reconciling")?.message).toContain(`because the WorkspaceClass ${name} requires it`);
+    expect(scene.runs).toEqual(["preview@1"]);
+    if (!waiting.status?.approval) throw new Error("there is no request");
+    await decide(scene, waiting.status.approval);
+    await scene.isReady("web", "1");
+    expect(scene.runs).toEqual(["preview@1", "up@1"]);
   });
 
   test("nothing if two select its namespace: it is stalled until one does not", async () => {

@@ -157,6 +157,33 @@ test(
 );
 
 test(
+  "a new commit wakes an idle workspace, whose agent compares it with an earlier one",
+  async () => {
+    await using scene = await WorkspaceScene.open({ idleTimeoutMs: 1500 });
+    const [earlier, commit] = ["a".repeat(40), "b".repeat(40)];
+    const git = (ref: string) => ({ url: "https://example.com/repo", ref });
+    await scene.ready("web", { stacks: spec.stacks, git: git(earlier) });
+    await scene.becomes("web", "Succeeded", "idle");
+    await waitFor(async () => (await scene.statefulSet("web")).spec?.replicas === 0);
+    await scene.removePod("web");
+
+    const compareWith = { commit: earlier, pathFilters: ["infra/**"] };
+    if (prepared.ok) {
+      const result = { ok: true, prepared: { ...prepared.prepared, unchangedSince: earlier } } as const;
+      scene.agents.answer = { state: "done", result };
+    }
+    await scene.change("web", { git: { ...git(commit), compareWith } });
+    await scene.becomes("web", "WaitingForReplicas");
+    await scene.simulatePod("web", running(7));
+    const compared = await scene.becomes("web", "Succeeded", "prepared");
+    expect(scene.agents.requests.at(-1)?.request.source).toMatchObject({ commit, compareWith });
+    expect(compared.status?.unchangedSince).toBe(earlier);
+    expect((await scene.becomes("web", "Succeeded", "idle")).status?.unchangedSince).toBe(earlier);
+  },
+  testTimeoutMs,
+);
+
+test(
   "the pod is not replaced while an Update runs in it, but afterwards",
   async () => {
     await using scene = await WorkspaceScene.open();
@@ -587,7 +614,7 @@ test(
 test(
   "a certificate that was deleted or damaged is issued again, and the pod stays",
   async () => {
-    await using scene = await WorkspaceScene.open();
+    await using scene = await WorkspaceScene.open({ certificateMs: 0 });
     await scene.ready("web", spec);
     const ref = scene.ref("web-workspace-tls");
     const { generation } = (await scene.statefulSet("web")).metadata;

@@ -1,6 +1,6 @@
 /** A scene with a Workspace controller, a simulated kubelet and simulated agents. */
 import { pulumiContainer, statefulSetNameOf, type Update, type Workspace, type WorkspaceSpec } from "@pko/api";
-import { type ApiObject, builtin, type Key } from "@pko/kube";
+import { type ApiObject, builtin, systemClock, type Clock, type Key } from "@pko/kube";
 import {
   operatorCa,
   slots,
@@ -77,6 +77,7 @@ interface WorkspaceOptions {
   readonly proxied?: (proxy: FaultProxy) => void;
   /** Whether WorkspaceClasses apply. */
   readonly classes?: boolean;
+  readonly clock?: Clock;
 }
 
 export class WorkspaceScene extends Scene {
@@ -89,6 +90,7 @@ export class WorkspaceScene extends Scene {
   #pods = 0;
   #limits: SlotLimits | undefined;
   #hasClasses = false;
+  #clock: Clock = systemClock;
 
   private constructor(parts: SceneParts) {
     super(parts);
@@ -101,6 +103,7 @@ export class WorkspaceScene extends Scene {
     const scene = new WorkspaceScene(await openPlace(options));
     scene.#limits = options.limits;
     scene.#hasClasses = options.classes ?? false;
+    scene.#clock = options.clock ?? systemClock;
     if (options.proxied) await scene.#startBehindProxy(settings, options.proxied);
     else scene.#start(settings, scene.rights.client);
     return scene;
@@ -115,13 +118,13 @@ export class WorkspaceScene extends Scene {
 
   #start(settings: Partial<WorkspaceSettings>, client = this.rights.client): void {
     this.#operator = this.startOperator(
-      { client },
-      ({ stores, client: own, events, metrics }: OperatorParts): Wiring => {
+      { client, clock: this.#clock },
+      ({ stores, client: own, clock, events, metrics }: OperatorParts): Wiring => {
         const { workspaces, updates, statefulSets, pods, programs } = stores;
         const limits = this.#limits;
         const wake = (workspace: Key): void => this.#controller?.enqueue(workspace);
         this.#controller = workspaceController({
-          ...(limits && { slots: slots({ limits, updates: updates.store, wake, metrics }) }),
+          ...(limits && { slots: slots({ limits, updates: updates.store, wake, metrics, clock }) }),
           client: own,
           events,
           metrics,
@@ -236,6 +239,14 @@ export class WorkspaceScene extends Scene {
       patch: { type: "merge", body: { status } },
       subresource: "status",
     });
+  }
+
+  /** Calls back with all StatefulSets of the namespace, now and whenever one changes. */
+  onStatefulSets(listen: (sets: readonly ApiObject<StatefulSet>[]) => void): Disposable {
+    const { store } = this.#operator?.stores.statefulSets ?? {};
+    listen(store?.list() ?? []);
+    const stop = store?.subscribe(() => listen(store.list()));
+    return { [Symbol.dispose]: () => stop?.() };
   }
 
   async setPod(name: string, status: Pod["status"]): Promise<ApiObject<Pod>> {

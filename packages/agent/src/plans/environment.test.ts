@@ -19,6 +19,8 @@ test("the environments of two pods of a Workspace are equal", () => {
       ...service("10.0.0.1"),
       HOSTNAME: "web-workspace-0",
       HOME: "/root",
+      TRACEPARENT: "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01",
+      TRACESTATE: "vendor=one",
       MY_POD: "web-workspace-0",
       MY_IP: "10.1.2.3",
     },

@@ -4,7 +4,7 @@
  */
 import type { Environment } from "@pko/git";
 
-/** Folders and shell variables: programs find files with them, but their values mean nothing. */
+/** Folders, shell variables and traces: programs find files with them, or report to them, but their values mean nothing. */
 const ignored: ReadonlySet<string> = new Set([
   "HOME",
   "HOSTNAME",
@@ -15,6 +15,9 @@ const ignored: ReadonlySet<string> = new Set([
   "PWD",
   "SHLVL",
   "TMPDIR",
+  // Different for each run.
+  "TRACEPARENT",
+  "TRACESTATE",
   "_",
 ]);
 

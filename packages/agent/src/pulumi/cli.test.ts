@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLog } from "../system/log.ts";
 import { Redactor } from "../system/redact.ts";
 import { temporaryFolder } from "../testing/folders.ts";
+import { identifyCli } from "./cli-file.ts";
 import { PulumiCli } from "./cli.ts";
 import { SignIn } from "./cloud/sign-in.ts";
 import { readEnvFile } from "./env-file.ts";
@@ -13,10 +14,11 @@ const file = join(root, "pulumi");
 writeFileSync(file, "#!/bin/sh\necho v3.200.0\n");
 chmodSync(file, 0o755);
 
-function cli(inherited: NodeJS.ProcessEnv, state = join(root, "state")): PulumiCli {
+function cli(inherited: NodeJS.ProcessEnv, state = join(root, "state"), name = file): PulumiCli {
   const redactor = new Redactor();
   const log = createLog(redactor, () => undefined);
-  return new PulumiCli({ file, state, inherited, redactor, signIn: new SignIn({ oidc: undefined, redactor, log }) });
+  const signIn = new SignIn({ oidc: undefined, redactor, log });
+  return new PulumiCli({ file: name, state, inherited, redactor, signIn });
 }
 
 test("the program gets every variable of the pod except the agent's own", async () => {
@@ -44,6 +46,32 @@ describe("the CLI's version", () => {
     expect(version.ok ? "" : version.failure.message).toContain(`the file ${named} in PULUMI_ENV cannot be read`);
     rmSync(named, { recursive: true });
     expect(await pulumi.version()).toMatchObject({ ok: true });
+  });
+
+  test("is adopted without a start of the CLI if it is known for its executable", async () => {
+    const bin = temporaryFolder();
+    // It prints nothing, so its version cannot be read.
+    copyFileSync("/bin/true", join(bin, "pulumi"));
+    const known = { cli: (await identifyCli("pulumi", bin)) ?? "", version: "3.201.0" };
+    const other = cli({ PATH: bin }, join(root, "state"), "pulumi");
+    await other.adoptVersion([{ ...known, cli: "another" }]);
+    expect(await other.version()).toMatchObject({ ok: false });
+    const same = cli({ PATH: bin }, join(root, "state"), "pulumi");
+    await same.adoptVersion([{ cli: "another", version: "3.1.0" }, known]);
+    expect(await same.version()).toMatchObject({ ok: true, value: { text: "3.201.0" } });
+    expect(same.knownVersion?.text).toBe("3.201.0");
+  });
+
+  test("is not adopted if the CLI has reported it, or if it is no version", async () => {
+    const bin = temporaryFolder();
+    copyFileSync("/bin/true", join(bin, "pulumi"));
+    const identity = (await identifyCli("pulumi", bin)) ?? "";
+    const pulumi = cli({ PATH: bin }, join(root, "state"), "pulumi");
+    await pulumi.adoptVersion([{ cli: identity, version: "latest" }]);
+    expect(await pulumi.version()).toMatchObject({ ok: false });
+    await pulumi.adoptVersion([{ cli: identity, version: "3.201.0" }]);
+    await pulumi.adoptVersion([{ cli: identity, version: "3.202.0" }]);
+    expect(await pulumi.version()).toMatchObject({ ok: true, value: { text: "3.201.0" } });
   });
 });
 

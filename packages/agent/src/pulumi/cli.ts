@@ -1,8 +1,9 @@
 /** The Pulumi CLI: its environment, its version and its short commands. `operation.ts` has the commands of runs. */
-import { errorMessage, secretVariablesVariable } from "@pko/rpc";
+import { errorMessage, secretVariablesVariable, type KnownCli } from "@pko/rpc";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { runCommand, type CommandEnd } from "../system/command.ts";
 import type { Redactor } from "../system/redact.ts";
+import { identifyCli } from "./cli-file.ts";
 import { credentialsVariable, type SignIn, type SignInRequest } from "./cloud/sign-in.ts";
 import { readEnvFile } from "./env-file.ts";
 import { parseVersion, type Version } from "./version.ts";
@@ -123,6 +124,22 @@ export class PulumiCli {
   /** Undefined until the CLI has reported its version. */
   get knownVersion(): Version | undefined {
     return this.#knownVersion;
+  }
+
+  /** Identifies the executable; undefined if that does not determine its version. */
+  async identity(): Promise<string | undefined> {
+    const { PATH } = await this.ownEnvironment();
+    return await identifyCli(this.file, PATH);
+  }
+
+  /** Adopts the version if it is known for this executable: a start of the CLI takes longer than the rest of most steps. */
+  async adoptVersion(known: readonly KnownCli[]): Promise<void> {
+    if (this.#version !== undefined || known.length === 0) return;
+    const identity = await this.identity();
+    const version = known.find(({ cli }) => cli === identity)?.version;
+    const parsed = version === undefined ? undefined : parseVersion(version);
+    if (!parsed) return;
+    this.#version ??= Promise.resolve(done(parsed));
   }
 
   /** Read once, because the image of a running pod does not change. A failure is not cached. */

@@ -60,6 +60,8 @@ export class ActiveRun {
   readonly #timeouts: RunTimeouts;
   /** The grace period after which a command was killed. */
   #killedAfterSeconds: number | undefined;
+  /** From here on, its record and its events do not change. */
+  #hasEnded = false;
 
   constructor(folder: RunFolder, record: RunRecord, parts: { events: EventLog; context: RunContext }) {
     this.folder = folder;
@@ -90,6 +92,7 @@ export class ActiveRun {
       this.#context.log.error("unexpected error in run", { run: this.folder.runId, error: message });
       result = await this.#failed({ class: "other", message: bounded(message), lines: [] });
     }
+    this.#hasEnded = true;
     clearTimeout(this.#killTimer);
     await this.events.close().catch(() => undefined);
     await this.folder.removeEngineLogs().catch(() => undefined);
@@ -99,6 +102,7 @@ export class ActiveRun {
 
   /** Sends SIGINT now, and SIGKILL to all remaining processes after the grace period. A second call may shorten it. */
   async cancel(reason: Cancellation, graceSeconds = this.#context.graceSeconds): Promise<void> {
+    if (this.#hasEnded) return;
     if (!this.#record.cancelled) {
       this.#record = { ...this.#record, cancelled: reason };
       this.#launched?.interrupt();
@@ -203,7 +207,7 @@ export class ActiveRun {
     const problem = await signInProblem(this.#context.cli, this.#record.ready.backend);
     if (problem) return { unstarted: true, error: problem };
     await this.#emit({ kind: "step", name: step.name });
-    const { cli, workspaceUid } = this.#context;
+    const { cli } = this.#context;
     const startedAt = new Date().toISOString();
     const launching = await launch({
       cli,
@@ -211,7 +215,7 @@ export class ActiveRun {
       cwd: this.#record.ready.projectFolder,
       folder: this.folder,
       launch: launchIndex,
-      env: workspaceUid === undefined ? {} : updateMark(workspaceUid, this.folder.runId),
+      env: this.#variables(),
     });
     if (!launching.ok) throw new Error(`the CLI cannot be started: ${launching.problem}`);
     this.#launched = launching.launched;
@@ -221,6 +225,16 @@ export class ActiveRun {
     // The run may have been cancelled since the check above.
     if (this.#isCancelled()) launching.launched.interrupt();
     return await this.#follow(launching.launched);
+  }
+
+  /** Of this run only: a plan is not bound to them. */
+  #variables(): Record<string, string> {
+    const { workspaceUid } = this.#context;
+    const { traceparent } = this.#record.origin ?? {};
+    return {
+      ...(workspaceUid !== undefined && updateMark(workspaceUid, this.folder.runId)),
+      ...(traceparent !== undefined && { TRACEPARENT: traceparent }),
+    };
   }
 
   #adoptLast(): Launched {

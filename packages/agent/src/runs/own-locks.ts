@@ -61,7 +61,7 @@ export class OwnLocks {
     const end = await cli.run({ args: ["cancel", "--yes", `--stack=${stack}`], cwd: projectFolder });
     if (end.kind !== "exited" || end.code !== 0) return false;
     const [holder] = report.holders;
-    log.info("stale lock removed", { run: runId, stack, pid: holder?.pid });
+    log.info("stale lock removed", { run: runId, pulumiStack: stack, pid: holder?.pid });
     await notify(`removed the lock that an interrupted run left behind (PID ${holder?.pid})`);
     return true;
   }
@@ -73,7 +73,7 @@ export class OwnLocks {
     const query = { env: await cli.environment(), backend, workspaceUid, stack, project: project.name };
     const update = await cancelOwnUpdate(query);
     if (update === undefined) return false;
-    log.info("stale update cancelled", { run: runId, stack, update });
+    log.info("stale update cancelled", { run: runId, pulumiStack: stack, cloudUpdate: update });
     await notify(`cancelled the update that an interrupted run left behind (${update})`);
     return true;
   }

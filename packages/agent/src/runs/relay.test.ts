@@ -11,11 +11,7 @@ const folder = temporaryFolder();
 /** Starts a relay of one file; `printed` and `messages` are the log. */
 function startRelay(name: string, redactor = new Redactor(), isLast?: (text: string) => boolean) {
   const [printed, messages]: [string[], string[]] = [[], []];
-  const log = createLog(
-    redactor,
-    (line) => messages.push(line),
-    (line) => printed.push(line),
-  );
+  const log = createLog(redactor, (line) => messages.push(line), { print: (line) => printed.push(line) });
   const file = join(folder, name);
   const over = new AbortController();
   const clean = (text: string) => redactor.clean(text);
@@ -79,7 +75,7 @@ test("endless output is logged up to a limit, then a message with its file", asy
   writeFileSync(file, "\n".repeat(150_000));
   await end();
   expect(printed).toHaveLength(100_000);
-  expect(messages.join("")).toContain('"message":"output is too long for the log","lines":100000');
+  expect(messages.join("")).toContain('"msg":"output is too long for the log","logger":"agent","lines":100000');
 });
 
 test("a program cannot print a line that looks like a message of the agent", async () => {

@@ -26,6 +26,7 @@ export const RunRecord = Type.Object({
   operation: Operation,
   lostRuns: Type.Optional(Type.Array(LostRun)),
   timeouts: StartRequest.properties.timeouts,
+  origin: StartRequest.properties.origin,
   ready: RunTarget,
   /** Digests of its inputs; absent in a run of an earlier agent version. */
   inputs: Type.Optional(Type.Record(Type.String(), Type.String())),

@@ -1,6 +1,6 @@
 /** The runs of this workspace: one at a time, identified by ID, including those of an earlier agent process. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { noProgress } from "@pko/records";
+import { noProgress, runFinished, runStarted } from "@pko/records";
 import {
   errorMessage,
   fail,
@@ -23,6 +23,7 @@ import {
   type WatchRequest,
 } from "@pko/rpc";
 import type { Answer, Messages } from "@pko/rpc/server";
+import { traceIdIn } from "@pko/process/traces";
 import { cleanFailure, done, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "../pulumi/cli.ts";
 import { isPreview } from "../pulumi/operation.ts";
@@ -112,7 +113,7 @@ export class RunManager {
       else await removeFolder(folder.path);
     }
     for (const [index, { folder, record }] of unfinished.entries()) {
-      this.#options.log.warn("continuing a run of an earlier agent process", { run: record.runId });
+      this.#logOf(record).warn("continuing a run of an earlier agent process", { run: record.runId });
       const isLast = index === unfinished.length - 1;
       // Runs are sequential, so all but the last ended before the last one started.
       const current = await this.#launch(folder, isLast ? record : { ...record, cancelled: "stopping" });
@@ -148,9 +149,9 @@ export class RunManager {
     await folder.create(record, appliedPlan(operation));
     await this.#launch(folder, record);
     const { target } = found;
-    this.#options.log.info("run started", {
+    this.#logOf(record).info(runStarted, {
       run: request.runId,
-      stack: target.stack,
+      pulumiStack: target.stack,
       operation: request.operation.kind,
     });
     await this.#deleteOldRuns();
@@ -182,7 +183,8 @@ export class RunManager {
   }
 
   async #launch(folder: RunFolder, record: RunRecord): Promise<Current> {
-    const { cli, log, hostname, namespace, graceSeconds, workspaceUid, image, policyPacks } = this.#options;
+    const { cli, hostname, namespace, graceSeconds, workspaceUid, image, policyPacks } = this.#options;
+    const log = this.#logOf(record);
     const context = {
       cli,
       log,
@@ -218,7 +220,8 @@ export class RunManager {
 
   /** Never rejects, because callers may not await it. */
   async #finish(run: ActiveRun, record: RunRecord): Promise<RunResult> {
-    const { log, onResult } = this.#options;
+    const { onResult } = this.#options;
+    const log = this.#logOf(record);
     const result = await run.run();
     try {
       await onResult(record, result);
@@ -231,8 +234,14 @@ export class RunManager {
     this.#current = undefined;
     run.events.wake();
     const errorClass = result.error?.class;
-    log.info("run finished", { run: record.runId, outcome: result.outcome, ...(errorClass && { error: errorClass }) });
+    log.info(runFinished, { run: record.runId, outcome: result.outcome, ...(errorClass && { error: errorClass }) });
     return result;
+  }
+
+  /** With the keys that the operator's lines about the same Update have. */
+  #logOf({ origin }: Pick<RunRecord, "origin">): Log {
+    const { stack, update, traceparent } = origin ?? {};
+    return this.#options.log.child({ stack, update, traceID: traceIdIn(traceparent) });
   }
 
   async #findResult(folder: RunFolder): Promise<RunResult | undefined> {

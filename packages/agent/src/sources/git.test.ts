@@ -18,7 +18,7 @@ import { temporaryFolder } from "../testing/folders.ts";
 import { createRepository, serveGit, type GitServer, type GitServerOptions } from "../testing/git-server.ts";
 import { createKey } from "../testing/ssh-keys.ts";
 import { serveSsh, type SshServer } from "../testing/ssh-server.ts";
-import { fetchGit, type GitContext } from "./git.ts";
+import { fetchGit, unchangedSince, type GitContext } from "./git.ts";
 
 const root = temporaryFolder();
 const servers: (GitServer | SshServer)[] = [];
@@ -419,6 +419,60 @@ describe("the pod's Git settings", () => {
   });
 });
 
+describe("a commit is compared with an earlier one", () => {
+  const monorepo = createRepository(root, "monorepo");
+  const files = { "web/Pulumi.yaml": "1", "web/docs/a.md": "1", "api/Pulumi.yaml": "1" };
+  const [one, two] = [files, { ...files, "api/Pulumi.yaml": "2", "web/docs/a.md": "2" }].map((each) =>
+    monorepo.commit(each),
+  ) as [string, string];
+  const address = `http://127.0.0.1:${open.port}/monorepo.git`;
+
+  /** After the commit was fetched, as `prepare` does. */
+  async function compared(from: string, pathFilters: readonly string[], { context = contextOf(), to = two } = {}) {
+    const compareWith = { commit: from, pathFilters: [...pathFilters] };
+    const source: GitSource = { kind: "git", url: address, commit: to, shallow: true, compareWith };
+    expect((await get(source, context)).reason).toBe("ok");
+    return await unchangedSince(source, to, context);
+  }
+
+  const cases: readonly (readonly [filters: readonly string[], isUnchanged: boolean])[] = [
+    [["web/*"], true],
+    [["web/**"], false],
+    [["web/**", "!web/docs/**"], true],
+    [["api/**"], false],
+    [[], false],
+    [["!api/**", "!web/**"], true],
+  ];
+  test.each(cases)("with the filters %j: unchanged is %p", async (filters, isUnchanged) => {
+    expect(await compared(one, filters)).toBe(isUnchanged ? one : undefined);
+  });
+
+  test("which is fetched only if the workspace did not have it before", async () => {
+    const context = contextOf();
+    expect((await get({ url: address, commit: one, shallow: true }, context)).reason).toBe("ok");
+    expect((await get({ url: address, commit: two, shallow: true }, context)).reason).toBe("ok");
+    const requests = open.requests.length;
+    expect(await compared(one, ["web/*"], { context })).toBe(one);
+    expect(open.requests).toHaveLength(requests);
+  });
+
+  test("and if that is unknown, nothing is claimed", async () => {
+    expect(await compared("f".repeat(40), ["web/*"])).toBeUndefined();
+    expect(await compared("--output=x", ["web/*"])).toBeUndefined();
+    const context = contextOf();
+    const compareWith = { commit: one, pathFilters: ["web/*"] };
+    expect(await unchangedSince({ kind: "git", url: address, commit: two, compareWith }, two, context)).toBeUndefined();
+  });
+
+  test("and a submodule that differs counts as a change", async () => {
+    monorepo.git("read-tree", two);
+    monorepo.git("update-index", "--add", "--cacheinfo", `160000,${"e".repeat(40)},library`);
+    const withModule = monorepo.git("commit-tree", monorepo.git("write-tree"), "-m", "with a submodule");
+    monorepo.git("branch", "--force", "modules", withModule);
+    expect(await compared(two, ["web/*"], { to: withModule })).toBeUndefined();
+  });
+});
+
 describe("ssh", () => {
   const keys = temporaryFolder();
   const host = createKey(keys, "host");
@@ -439,6 +493,18 @@ describe("ssh", () => {
     const auth = { kind: "ssh" as const, privateKey: user.privateKey, knownHosts: server.knownHosts };
     expect((await get({ url: at(server), ref: "main", auth })).commit).toBe(second);
     expect(server.commands.length).toBeGreaterThan(0);
+  });
+
+  test("commits are compared over SSH", async () => {
+    const server = await sshServer();
+    const auth = { kind: "ssh" as const, privateKey: user.privateKey, knownHosts: server.knownHosts };
+    const context = contextOf();
+    const source: GitSource = { kind: "git", url: at(server), commit: second, shallow: true, auth };
+    expect((await get(source, context)).reason).toBe("ok");
+    const compare = (pathFilters: string[]) =>
+      unchangedSince({ ...source, compareWith: { commit: first, pathFilters } }, second, context);
+    expect(await compare(["Pulumi.yaml"])).toBe(first);
+    expect(await compare(["infra/**"])).toBeUndefined();
   });
 
   test("a key with a passphrase gives access", async () => {

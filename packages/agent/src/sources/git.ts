@@ -10,6 +10,7 @@ import { coerce, gte } from "semver";
 import {
   explainGit,
   findMoved,
+  globSelector,
   trustedCaCertificates,
   type GitProcessContext,
   type GitProblem,
@@ -22,6 +23,7 @@ import { lastLines } from "../system/clean-text.ts";
 import { stderrExcerpt, runCommand, type CommandEnd } from "../system/command.ts";
 import { isDirectory } from "../system/files.ts";
 import type { Excerpt, Redactor } from "../system/redact.ts";
+import { parseDifferences, type Difference } from "./git-differences.ts";
 import { localGitEnvironment, openSource } from "./git-environment.ts";
 import { parseCommit, parseRef } from "./git-ref.ts";
 
@@ -76,9 +78,33 @@ export async function fetchGit(source: GitSource, context: GitContext): Promise<
   });
 }
 
+/**
+ * The commit of `compareWith`, if no file that its filters select differs from it. Undefined if one does, or if that is not
+ * known: then the update runs.
+ */
+export async function unchangedSince(
+  source: GitSource,
+  commit: string,
+  context: GitContext,
+): Promise<string | undefined> {
+  if (!source.compareWith) return undefined;
+  const { commit: earlier, pathFilters } = source.compareWith;
+  const parsed = parseCommit(earlier);
+  const repository = new Repository(source, context);
+  if (!parsed.ok || !(await repository.has(commit, false))) return undefined;
+  if (!(await repository.has(parsed.value, false))) {
+    await fetchRemote(source, { commit: parsed.value, refs: [], isOptional: true }, repository);
+  }
+  const differences = await repository.differences(parsed.value, commit);
+  const isSelected = globSelector(pathFilters);
+  return differences?.every(({ path, isSubmodule }) => !isSubmodule && !isSelected(path)) ? earlier : undefined;
+}
+
 interface WantedRevision {
   readonly commit: string | undefined;
   readonly refs: readonly string[];
+  /** Not worth the whole history of the repository. */
+  readonly isOptional?: boolean;
 }
 
 function parseRevision(source: GitSource): Outcome<WantedRevision> {
@@ -135,6 +161,11 @@ async function followMove(source: GitSource, from: OpenRepository, context: GitC
     case "unreachable":
       return requestFailure(moved);
   }
+}
+
+interface LocalOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 class Repository {
@@ -207,7 +238,7 @@ class Repository {
       this.#shallow ? ["--depth=1"] : await this.#fullHistory(),
     );
     if (direct.ok) return await this.#verify(wanted.commit);
-    if (direct.failure.reason !== "sourceNotFound") return direct;
+    if (direct.failure.reason !== "sourceNotFound" || wanted.isOptional) return direct;
     // The server does not serve commits by hash: fetch the refs that contain it, with their history.
     const everything = ["+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*"];
     const specs = wanted.refs.length > 0 ? [await this.#advertised(remote, wanted.refs)] : [];
@@ -261,6 +292,13 @@ class Repository {
     return tree.ok ? done(tree.value.trim()) : tree;
   }
 
+  /** Undefined if a commit is missing, or if too many files differ. */
+  async differences(from: string, to: string): Promise<readonly Difference[] | undefined> {
+    const range = ["-r", "-z", "--raw", "--no-renames", "--no-abbrev", from, to];
+    const end = await this.#run(["--git-dir", this.#folder, "diff-tree", ...range]);
+    return end.kind === "exited" && end.code === 0 && !end.cut?.stdout ? parseDifferences(end.stdout) : undefined;
+  }
+
   async checkout(commit: string, folder: string): Promise<Outcome<undefined>> {
     const index = join(this.#folder, "index.next");
     await rm(index, { force: true });
@@ -294,11 +332,12 @@ class Repository {
     return await this.#local(["--git-dir", this.#folder, ...args]);
   }
 
-  async #local(
-    args: readonly string[],
-    options: { readonly cwd?: string; readonly env?: Readonly<Record<string, string>> } = {},
-  ): Promise<Outcome<string>> {
-    const end = await runCommand({
+  async #local(args: readonly string[], options: LocalOptions = {}): Promise<Outcome<string>> {
+    return this.#read(await this.#run(args, options));
+  }
+
+  async #run(args: readonly string[], options: LocalOptions = {}): Promise<CommandEnd> {
+    return await runCommand({
       file: this.context.git,
       args,
       cwd: options.cwd ?? this.context.state,
@@ -306,7 +345,6 @@ class Repository {
       timeoutMs: localTimeoutMs,
       signal: this.context.signal,
     });
-    return this.#read(end);
   }
 
   async #remote(remote: OpenRepository, args: readonly string[]): Promise<Outcome<string>> {

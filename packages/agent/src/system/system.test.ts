@@ -271,7 +271,8 @@ describe("secrets", () => {
     expect(lines.join("")).not.toContain("canary-3");
     expect(JSON.parse(lines[0] ?? "")).toMatchObject({
       level: "error",
-      message: "failed",
+      msg: "failed",
+      logger: "agent",
       error: "with [secret] in it",
     });
   });

@@ -35,6 +35,8 @@ import { connectAgent, type AgentClient } from "@pko/rpc/client";
 import { createAuthorities, issueOperatorCertificate, issueWorkspaceCertificate, type Certificate } from "@pko/rpc/pki";
 import type { WatchUpdate } from "@pko/rpc/watch";
 
+import { readyPort } from "./ready-port.ts";
+
 const workspace = { namespace: "test", name: "web" };
 const main = join(import.meta.dir, "../main.ts");
 
@@ -43,6 +45,8 @@ export interface AgentOptions {
   readonly pulumi: string;
   /** Folders of the CLI's language hosts, for a PATH. */
   readonly path: readonly string[];
+  /** The agent, if not from its sources. */
+  readonly program?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly flags?: readonly string[];
   /** Runs before each command of the CLI, in a shell, with the CLI's arguments. */
@@ -119,7 +123,7 @@ export class AgentWorkspace {
     }
     const flags = ["--share", this.share, "--host", "127.0.0.1", "--port", "0", "--tls", join(this.root, "tls")];
     const local = ["--allow-http", "--allow-addresses", "127.0.0.1"];
-    const [file = "", ...first] = how.command ?? [process.execPath, main];
+    const [file = "", ...first] = how.command ?? [process.execPath, this.#options.program ?? main];
     const cli = how.path === undefined ? this.#cli() : join(how.path, "pulumi");
     const args = [...first, ...flags, ...local, "--pulumi", cli, ...(this.#options.flags ?? [])];
     const env = this.#environment(how.path);
@@ -192,8 +196,8 @@ export class AgentWorkspace {
     this.#agent?.stderr?.on("data", (data: Buffer) => {
       lines += data.toString();
       this.log += data.toString();
-      const ready = /"message":"agent ready"[^\n]*"port":(\d+)/.exec(lines);
-      if (ready) resolve(Number(ready[1]));
+      const port = readyPort(lines);
+      if (port !== undefined) resolve(port);
     });
     this.#agent?.once("exit", (code) => reject(new Error(`the agent exited with code ${code}: ${lines}`)));
     return await promise;

@@ -46,7 +46,8 @@ export class Preparer {
    * start, then the result. A disconnected reader does not end the preparation, because the operator calls again.
    */
   async prepare(request: PrepareRequest): Promise<AsyncGenerator<PrepareMessage>> {
-    const fingerprint = jsonDigest(request);
+    const { knownClis: _, ...identifying } = request;
+    const fingerprint = jsonDigest(identifying);
     while (this.#current && this.#current.fingerprint !== fingerprint) await this.stop();
     this.#current ??= this.#start(request, fingerprint);
     return follow(this.#current);
@@ -86,10 +87,11 @@ export class Preparer {
     signal: AbortSignal,
     onPhase: (phase: PreparePhase) => void,
   ): Promise<PrepareResult> {
-    const { log, cli } = this.#context;
+    const { cli } = this.#context;
+    const log = this.#context.log.child({ ...request.origin });
     maskSecrets(request, this.#context);
     try {
-      const end = await prepareWorkspace(request, { ...this.#context, signal, onPhase });
+      const end = await prepareWorkspace(request, { ...this.#context, log, signal, onPhase });
       if (end.ok) {
         log.info("workspace prepared", {
           stacks: request.stacks.map(({ name }) => name).join(", "),

@@ -8,7 +8,7 @@
  */
 import { realpath, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
-import type { PreparePhase, Prepared, PrepareRequest, StackSettings } from "@pko/rpc";
+import type { PreparePhase, Prepared, PrepareRequest, Source, StackSettings } from "@pko/rpc";
 import type { Options } from "../options.ts";
 import { done, failed, type Failure, type Outcome } from "../outcome.ts";
 import type { PulumiCli } from "../pulumi/cli.ts";
@@ -28,6 +28,7 @@ import {
   type StackContext,
 } from "../pulumi/project/stack.ts";
 import { checkVersion } from "../pulumi/version.ts";
+import { unchangedSince, type GitContext } from "../sources/git.ts";
 import { isLocal, obtainSource, sourceDir, sourceKey } from "../sources/source.ts";
 import { isDirectory } from "../system/files.ts";
 import type { Log } from "../system/log.ts";
@@ -75,11 +76,12 @@ async function runSteps(request: PrepareRequest, context: StepContext): Promise<
 
   clock.start("source");
   // Wait for both, even if one fails: a leftover write could interfere with the next preparation.
-  const [checking, placing] = await Promise.allSettled([usableVersion(context), placeProject(request, context)]);
-  const [version, source] = [unwrap(checking), unwrap(placing)];
-  if (!version.ok) return { ok: false, phase: "source", failure: version.failure };
+  const [checking, placing] = await Promise.allSettled([usableCli(request, context), placeProject(request, context)]);
+  const [usable, source] = [unwrap(checking), unwrap(placing)];
+  if (!usable.ok) return { ok: false, phase: "source", failure: usable.failure };
   if (!source.ok) return { ok: false, phase: "source", failure: source.failure };
   const { placed, project } = source.value;
+  const unchanged = await comparison(request.source, placed.revision, context);
 
   const backend = project.backendUrl;
   // Dependencies may come from the organization's private registry.
@@ -124,8 +126,10 @@ async function runSteps(request: PrepareRequest, context: StepContext): Promise<
       revision,
       stack: request.stacks[0]?.name ?? "",
       project: info,
-      pulumiVersion: version.value,
+      pulumiVersion: usable.value.version,
+      ...(usable.value.identity !== undefined && { cli: usable.value.identity }),
       ...(selected.value.warning !== undefined && { warning: selected.value.warning }),
+      ...unchanged,
       changed: {
         source: placed.changed,
         dependencies: installed.value,
@@ -137,16 +141,34 @@ async function runSteps(request: PrepareRequest, context: StepContext): Promise<
   };
 }
 
+async function comparison(
+  source: Source,
+  revision: string,
+  context: StepContext,
+): Promise<Pick<Prepared, "unchangedSince">> {
+  if (source.kind !== "git" || !source.compareWith) return {};
+  const since = await unchangedSince(source, revision, gitContext(context));
+  const result = since === undefined ? "a selected file may have changed" : "no selected file has changed";
+  context.log.info("commits compared", { from: source.compareWith.commit, to: revision, result });
+  return since === undefined ? {} : { unchangedSince: since };
+}
+
 function unwrap<T>(settled: PromiseSettledResult<T>): T {
   if (settled.status === "rejected") throw settled.reason;
   return settled.value;
 }
 
-async function usableVersion({ cli }: StepContext): Promise<Outcome<string>> {
+interface UsableCli {
+  readonly version: string;
+  readonly identity?: string | undefined;
+}
+
+async function usableCli({ knownClis = [] }: PrepareRequest, { cli }: StepContext): Promise<Outcome<UsableCli>> {
+  await cli.adoptVersion(knownClis);
   const version = await cli.version();
   if (!version.ok) return version;
   const usable = checkVersion(version.value);
-  return usable.ok ? done(version.value.text) : usable;
+  return usable.ok ? done({ version: version.value.text, identity: await cli.identity() }) : usable;
 }
 
 interface PlacedProject {
@@ -178,14 +200,7 @@ async function placeSource(request: PrepareRequest, context: StepContext): Promi
   if (known && key !== undefined && known.key === key && (await isDirectory(known.folder))) {
     return done({ root: known.folder, revision: known.revision, contents: known.contents, ...unchanged });
   }
-  const obtained = await obtainSource(request.source, {
-    git: options.git,
-    state: options.paths.state,
-    policy: options,
-    inherited: context.inherited,
-    redactor: context.cli.redactor,
-    signal: context.signal,
-  });
+  const obtained = await obtainSource(request.source, gitContext(context));
   if (!obtained.ok) return obtained;
   const { value } = obtained;
   if (value.kind === "folder") {
@@ -211,6 +226,15 @@ async function placeSource(request: PrepareRequest, context: StepContext): Promi
   context.log.info("source checked out", { kind: request.source.kind, revision });
   return done({ root: workspace, revision, contents, changed: true, carried, inPlace: false });
 }
+
+const gitContext = ({ options, inherited, cli, signal }: StepContext): GitContext => ({
+  git: options.git,
+  state: options.paths.state,
+  policy: options,
+  inherited,
+  redactor: cli.redactor,
+  signal,
+});
 
 /** Earlier agent versions checked out into the working directory. A folder of an init container is not the agent's. */
 async function clearWorkspace(known: WorkspaceState["source"], { options, log }: StepContext): Promise<void> {

@@ -1,5 +1,6 @@
 /** All kinds of the API, in the order of the documentation. */
 import { approvalDefinition } from "../approval/definition.ts";
+import { notificationDefinition } from "../notification/definition.ts";
 import { programDefinition } from "../program/definition.ts";
 import { receiverDefinition } from "../receiver/definition.ts";
 import { stackDefinition } from "../stack/definition.ts";
@@ -18,6 +19,7 @@ export const kindDefinitions: readonly KindDefinition[] = [
   updateRecordDefinition,
   workspaceClassDefinition,
   receiverDefinition,
+  notificationDefinition,
 ];
 
 export const customResourceDefinitions = (): CustomResourceDefinition[] => kindDefinitions.map(buildCrd);

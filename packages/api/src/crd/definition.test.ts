@@ -54,6 +54,7 @@ test("the kinds share a category, and each has a short name", () => {
     ["UpdateRecord", ["updrec"]],
     ["WorkspaceClass", ["wksclass"]],
     ["Receiver", ["recv"]],
+    ["Notification", ["ntfy"]],
   ]);
   for (const { spec } of customResourceDefinitions()) expect(spec.names["categories"]).toEqual(["pulumi"]);
 });

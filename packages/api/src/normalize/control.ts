@@ -26,9 +26,14 @@ export const defaultExpirySeconds = 86_400;
 /** For successful and for failed Updates. */
 export const defaultHistoryLimit = 10;
 
-export function stackControl(spec: StackSpec, findings: Findings): Control {
+export interface ControlOptions {
+  /** What the WorkspaceClass of the namespace requires; Never by default. */
+  readonly leastApproval?: ApprovalRequirement;
+}
+
+export function stackControl(spec: StackSpec, findings: Findings, { leastApproval }: ControlOptions = {}): Control {
   const { driftDetection: drift, maxFailures } = spec;
-  const approval = stackApproval(spec);
+  const approval = stackApproval(spec, leastApproval);
   return {
     suspend: spec.suspend ?? false,
     ...(approval && { approval }),
@@ -46,9 +51,21 @@ export function stackControl(spec: StackSpec, findings: Findings): Control {
   };
 }
 
-/** Known even if the rest of the spec is invalid. */
-export function stackApproval({ approval = {} }: Pick<StackSpec, "approval">): Control["approval"] {
-  const { required = "Never", expiresAfterSeconds = defaultExpirySeconds } = approval;
+export type ApprovalRequirement = "Never" | "OnDestructiveChanges" | "Always";
+
+/** From the weakest to the strictest. */
+const requirements: readonly ApprovalRequirement[] = ["Never", "OnDestructiveChanges", "Always"];
+
+const stricter = (a: ApprovalRequirement, b: ApprovalRequirement): ApprovalRequirement =>
+  requirements.indexOf(a) > requirements.indexOf(b) ? a : b;
+
+/** Known even if the rest of the spec is invalid. The stricter of what the Stack requires, and `least`. */
+export function stackApproval(
+  { approval = {} }: Pick<StackSpec, "approval">,
+  least: ApprovalRequirement = "Never",
+): Control["approval"] {
+  const { required: own = "Never", expiresAfterSeconds = defaultExpirySeconds } = approval;
+  const required = stricter(own, least);
   return required === "Never" ? undefined : { required, expiresAfterMs: boundedMs(expiresAfterSeconds) };
 }
 

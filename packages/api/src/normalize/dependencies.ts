@@ -4,12 +4,19 @@ import type { ValueSource } from "./reference.ts";
 import { normalizeStack, type NormalStack } from "./stack.ts";
 
 export function dependenciesOf(stack: Stack): string[] {
+  if (!mayDepend(stack)) return [];
   const normal = normalizeStack(stack);
   if (!normal.ok) return [];
   const { prerequisites } = normal.value;
   const outputs = outputReferences(normal.value);
   return [...new Set([...prerequisites, ...outputs].map(({ stack }) => stack))];
 }
+
+/**
+ * Most Stacks depend on no other. Every change of a status reads the dependencies, and normalizing a spec takes a hundred
+ * times longer than this search, which may find more than there is.
+ */
+const mayDepend = ({ spec }: Stack): boolean => /"prerequisites"|"StackOutput"/.test(JSON.stringify(spec));
 
 export interface OutputReference {
   readonly stack: string;

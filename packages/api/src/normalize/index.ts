@@ -1,11 +1,12 @@
 export * from "./configuration.ts";
-export { defaultExpirySeconds, stackApproval, type Control } from "./control.ts";
+export { defaultExpirySeconds, stackApproval, type ApprovalRequirement, type Control } from "./control.ts";
 export * from "./dependencies.ts";
 export * from "./environment.ts";
 export * from "./findings.ts";
 export * from "./git.ts";
 export * from "./oidc.ts";
 export * from "./prerequisites.ts";
+export * from "./pull-requests.ts";
 export * from "./reference.ts";
 export * from "./source.ts";
 export * from "./stack.ts";

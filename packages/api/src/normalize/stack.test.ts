@@ -378,6 +378,55 @@ describe("advice", () => {
   }
 });
 
+describe("pull requests", () => {
+  const forge = { type: "GitHub", secretRef: { name: "forge" } };
+  const report = { type: "Gitea", url: "https://git.example.com/api/v1", secretRef: { name: "reports" } };
+  const problemsOf = (spec: Record<string, unknown>): string[] => {
+    const outcome = normalizeStack(stack(spec));
+    return outcome.ok ? [] : outcome.problems.map(({ field }) => field);
+  };
+
+  test("into the branch that the Stack follows are previewed by default, the ten newest, every minute, without forks", () => {
+    const defaults = { forge, labels: [], branches: ["main"], limit: 10, everyMs: 60_000, allowForks: false };
+    expect(normal(git({ pullRequests: forge })).pullRequests).toEqual(defaults as never);
+    expect(normal(git({})).pullRequests).toBeUndefined();
+  });
+
+  test("are of the forge of the report, unless they name another", () => {
+    expect(normal(git({ report, pullRequests: {} })).pullRequests?.forge).toEqual(report as never);
+    const other = normal(git({ report, pullRequests: { secretRef: { name: "prs" } } })).pullRequests;
+    expect(other?.forge).toEqual({ ...report, secretRef: { name: "prs" } } as never);
+  });
+
+  test("name their branches as globs, unless they are into the one that the Stack follows", () => {
+    const branchesOf = (branch: string) => normal(git({ branch, pullRequests: forge })).pullRequests?.branches;
+    expect(branchesOf("refs/heads/release/1")).toEqual(["release/1"]);
+    expect(branchesOf("a{b}")).toEqual([String.raw`a\{b\}`]);
+    const branches = ["release/*"];
+    expect(normal(git({ branch: "", tag: "v1", pullRequests: { ...forge, branches } })).pullRequests).toMatchObject({
+      branches,
+    });
+  });
+
+  test.each([
+    ["a program that is not in Git", { pullRequests: forge }, "spec.projectRepo"],
+    ["no forge", git({ pullRequests: { type: "GitHub" } }), "spec.pullRequests"],
+    ["a tag", git({ branch: "", tag: "v1", pullRequests: forge }), "spec.pullRequests.branches"],
+    [
+      "labels at Bitbucket",
+      git({ pullRequests: { ...forge, type: "Bitbucket", labels: ["preview"] } }),
+      "spec.pullRequests.labels",
+    ],
+    [
+      "labels at the Bitbucket of the report",
+      git({ report: { ...forge, type: "BitbucketDataCenter" }, pullRequests: { labels: ["preview"] } }),
+      "spec.pullRequests.labels",
+    ],
+  ])("with %s are a problem", (_, spec, field) => {
+    expect(problemsOf(spec)).toEqual([field]);
+  });
+});
+
 describe("a path filter", () => {
   const problemsOf = (filter: string): readonly string[] => {
     const outcome = normalizeStack(stack(git({ pathFilters: ["docs/**", filter] })));

@@ -4,12 +4,13 @@ import { Type, type Static } from "typebox";
 import type { Oidc } from "../shared/oidc.ts";
 import { StackSpec } from "../stack/spec.ts";
 import { nameLimit, stackMessages as messages } from "../stack/messages.ts";
-import { boundedMs, stackControl, type Control } from "./control.ts";
+import { boundedMs, stackControl, type Control, type ControlOptions } from "./control.ts";
 import { stackConfig, type ConfigItem } from "./configuration.ts";
 import { stackEnvFrom, stackEnv, type EnvBundle, type EnvVariable } from "./environment.ts";
 import { Findings, type Normalized } from "./findings.ts";
 import { normalOidc } from "./oidc.ts";
 import { normalPrerequisites, type NormalPrerequisite } from "./prerequisites.ts";
+import { normalPullRequests, type NormalPullRequests } from "./pull-requests.ts";
 import { isArgument, isServicePrefix } from "./rules.ts";
 import type { Scope } from "./scope.ts";
 import { checkSecretsProvider } from "./secrets-provider.ts";
@@ -57,6 +58,8 @@ export interface NormalStack extends Control {
     readonly reclaim: "Retain" | "Delete";
   };
   readonly update: UpdateSettings;
+  /** Undefined if pull requests are not previewed. */
+  readonly pullRequests?: NormalPullRequests;
 }
 
 const defaultMinResyncSeconds = 60;
@@ -64,7 +67,7 @@ const maxBackoffSeconds = 86_400;
 
 const StackShape = Type.Object({ metadata: NamedMetadata, spec: StackSpec });
 
-interface NormalizeOptions {
+interface NormalizeOptions extends ControlOptions {
   /** For tests: a shorter interval than users can have. */
   readonly minResyncSeconds?: number;
 }
@@ -79,19 +82,21 @@ export function normalizeStack(stack: unknown, options: NormalizeOptions = {}): 
 function normalForm(
   { metadata, spec }: Static<typeof StackShape>,
   findings: Findings,
-  { minResyncSeconds = defaultMinResyncSeconds }: NormalizeOptions,
+  { minResyncSeconds = defaultMinResyncSeconds, ...options }: NormalizeOptions,
 ): NormalStack | undefined {
   const scope: Scope = { name: metadata.name, namespace: metadata.namespace ?? "", findings };
   checkNames(spec, scope);
   adviseOnFields(spec, scope);
   const source = stackSource(spec, scope);
+  const pullRequests = normalPullRequests(spec, source, findings);
   const parts = {
     ...programInputs(spec, scope),
     ...updateBehavior(spec),
-    ...stackControl(spec, findings),
+    ...stackControl(spec, findings, options),
     resync: resyncSettings(spec, scope, minResyncSeconds),
     workspace: workspaceSettings(spec, scope),
     update: updateSettings(spec, scope),
+    ...(pullRequests && { pullRequests }),
   };
   if (!source) return undefined;
   return { name: scope.name, namespace: scope.namespace, stackName: spec.stack, source, ...parts };

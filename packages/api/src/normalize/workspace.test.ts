@@ -34,6 +34,7 @@ describe("a Workspace", () => {
     });
   });
 
+  const compareWith = { commit: "a".repeat(40), pathFilters: ["infra/**"] };
   const sources: [string, object, object][] = [
     [
       "Git",
@@ -45,6 +46,19 @@ describe("a Workspace", () => {
         dir: "infra",
         shallow: false,
         auth: {},
+      },
+    ],
+    [
+      "Git, compared with an earlier commit",
+      { git: { url: "https://host/repo", ref: "abc", compareWith } },
+      {
+        kind: "git",
+        repository: { transport: "https", url: "https://host/repo" },
+        ref: "abc",
+        dir: "",
+        shallow: false,
+        auth: {},
+        compareWith,
       },
     ],
     [
@@ -117,6 +131,11 @@ describe("a Workspace", () => {
   const bad: [string, object, string][] = [
     ["two sources", { local: { dir: "/a" }, git: { url: "https://h/r", ref: "a" } }, "spec"],
     ["an unsupported URL", { git: { url: "git://h/r", ref: "a" } }, "spec.git.url"],
+    [
+      "a comparison with no commit",
+      { git: { url: "https://h/r", ref: "a", compareWith: { commit: "main" } } },
+      "spec.git.compareWith.commit",
+    ],
     ["no revision", { git: { url: "https://h/r" } }, "spec.git.ref"],
     ["a directory outside the source", { git: { url: "https://h/r", ref: "a", dir: "../.." } }, "spec.git.dir"],
     ["an artifact without a digest", { flux: { url: "http://h/r" } }, "spec.flux.digest"],

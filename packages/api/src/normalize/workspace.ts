@@ -23,6 +23,7 @@ export type WorkspaceSource =
       readonly dir: string;
       readonly shallow: boolean;
       readonly auth: NonNullable<GivenGit["auth"]>;
+      readonly compareWith?: NonNullable<GivenGit["compareWith"]>;
     }
   | { readonly kind: "flux"; readonly url: string; readonly digest: string; readonly dir: string }
   | { readonly kind: "local"; readonly dir: string }
@@ -149,7 +150,7 @@ function workspaceSource(spec: WorkspaceSpec, findings: Findings): WorkspaceSour
 }
 
 function gitSource(
-  { url = "", ref = "", dir, auth = {}, shallow = false }: GivenGit,
+  { url = "", ref = "", dir, auth = {}, shallow = false, compareWith }: GivenGit,
   findings: Findings,
 ): WorkspaceSource | undefined {
   const repository = parseGitUrl(url);
@@ -162,7 +163,7 @@ function gitSource(
   }
   const directoryPath = directory(dir, "spec.git.dir", findings);
   return repository && directoryPath !== undefined
-    ? { kind: "git", repository, ref, dir: directoryPath, shallow, auth }
+    ? { kind: "git", repository, ref, dir: directoryPath, shallow, auth, ...(compareWith && { compareWith }) }
     : undefined;
 }
 

@@ -76,6 +76,12 @@ export const stackDefinition: KindDefinition = {
       description: "The URL of the last update in Pulumi Cloud.",
     },
     {
+      name: "Failure",
+      type: "string",
+      jsonPath: ".status.lastUpdate.failure",
+      description: "Why the last update failed: the class of the failure.",
+    },
+    {
       name: "Suspended",
       type: "boolean",
       jsonPath: ".spec.suspend",
@@ -99,9 +105,9 @@ export const stackDefinition: KindDefinition = {
     {
       name: "Message",
       type: "string",
-      jsonPath: condition("Stalled", "message"),
+      jsonPath: condition("Ready", "message"),
       wide: true,
-      description: "Why the stack is stalled, in detail.",
+      description: "Why the stack is ready or not, in detail.",
     },
   ],
   conditions: stackConditions,

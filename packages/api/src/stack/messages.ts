@@ -34,6 +34,30 @@ export const stackMessages = {
     message: "pathFilters require a Git repository",
     remedy: "set projectRepo, or remove pathFilters",
   },
+  reportWithoutCommit: {
+    message: "report requires a program from a Git repository, because it is about commits",
+    remedy: "set projectRepo, or fluxSource and report.repository; or remove report",
+  },
+  reportWithoutURL: {
+    message: "the forge is unknown without the URL of a Git repository",
+    remedy: "set report.url to the root of its API",
+  },
+  pullRequestsWithoutRepository: {
+    message: "pullRequests require a Git repository",
+    remedy: "set projectRepo, or remove pullRequests",
+  },
+  pullRequestsWithoutForge: {
+    message: "pullRequests name no forge",
+    remedy: "set pullRequests.type and pullRequests.secretRef, or report",
+  },
+  pullRequestsWithoutBranch: {
+    message: "pullRequests need to know the target branch, because the Stack follows none",
+    remedy: "set pullRequests.branches",
+  },
+  pullRequestsWithoutLabels: {
+    message: "pull requests at Bitbucket have no labels, so none would be previewed",
+    remedy: "remove pullRequests.labels, and use pullRequests.branches",
+  },
   rootedFilter: {
     message: "path filters are relative to the root of the repository, without a leading slash or dot",
     remedy: 'write a filter such as "infra/**", or "!infra/docs/**" to exclude files',

@@ -158,4 +158,40 @@ export const sourceRules: readonly CelRule[] = [
     fieldPath: ".projectRepo",
     reason: "FieldValueRequired",
   },
+  {
+    rule: `!has(self.report) || (${repository}) || (has(self.fluxSource) && has(self.report.repository))`,
+    message: validationText(messages.reportWithoutCommit),
+    fieldPath: ".report",
+    reason: "FieldValueForbidden",
+  },
+  {
+    rule: `!has(self.report) || (${repository}) || has(self.report.url) || !(self.report.type in ['Gitea', 'BitbucketDataCenter'])`,
+    message: validationText(messages.reportWithoutURL),
+    fieldPath: ".report.url",
+    reason: "FieldValueRequired",
+  },
+  {
+    rule: `(${repository}) || !has(self.pullRequests)`,
+    message: validationText(messages.pullRequestsWithoutRepository),
+    fieldPath: ".projectRepo",
+    reason: "FieldValueRequired",
+  },
+  {
+    rule: "!has(self.pullRequests) || has(self.report) || (has(self.pullRequests.type) && has(self.pullRequests.secretRef))",
+    message: validationText(messages.pullRequestsWithoutForge),
+    fieldPath: ".pullRequests",
+    reason: "FieldValueRequired",
+  },
+  {
+    rule: `!(${repository}) || !has(self.pullRequests) || (${isSet("branch")} && !self.branch.startsWith('refs/tags/')) || (has(self.pullRequests.branches) && self.pullRequests.branches.size() > 0)`,
+    message: validationText(messages.pullRequestsWithoutBranch),
+    fieldPath: ".pullRequests.branches",
+    reason: "FieldValueRequired",
+  },
+  {
+    rule: "!has(self.pullRequests) || !has(self.pullRequests.labels) || self.pullRequests.labels.size() == 0 || !(has(self.pullRequests.type) ? self.pullRequests.type : has(self.report) ? self.report.type : '').startsWith('Bitbucket')",
+    message: validationText(messages.pullRequestsWithoutLabels),
+    fieldPath: ".pullRequests.labels",
+    reason: "FieldValueForbidden",
+  },
 ];

@@ -3,9 +3,11 @@ import { Type, type Static } from "typebox";
 
 import { validatedUnlessInvalidBefore } from "../schema/cel.ts";
 import { optional, text } from "../schema/field.ts";
+import { ReportSettings } from "../shared/report.ts";
 import { configurationFields } from "./configuration.ts";
 import { controlFields } from "./control.ts";
 import { lifecycleFields } from "./lifecycle.ts";
+import { PullRequests } from "./pull-requests.ts";
 import { sourceFields, sourceRules } from "./source.ts";
 import { UpdateTemplate, WorkspaceTemplate } from "./templates.ts";
 
@@ -16,6 +18,8 @@ export const StackSpec = Type.Object(
     ...configurationFields,
     ...lifecycleFields,
     ...controlFields,
+    report: optional(ReportSettings),
+    pullRequests: optional(PullRequests),
     serviceAccountName: optional(text("The service account of the workspace pod.")),
     workspaceTemplate: optional(WorkspaceTemplate),
     updateTemplate: optional(UpdateTemplate),

@@ -7,6 +7,7 @@ import { conditionsOf } from "../shared/condition.ts";
 import { projectInfo } from "../shared/project-info.ts";
 import { runReportFields } from "../shared/run-report.ts";
 import { UpdateDrift } from "../update/status.ts";
+import { cancelledPreviews, pullRequestPreviews } from "./pull-requests.ts";
 
 const trigger = {
   name: optional(text("The name of the Update.")),
@@ -86,6 +87,9 @@ const ApprovalRequest = Type.Object(
     updateUid: text("The UID of that Update."),
     digest: text("The digest of the plan."),
     trigger: text("What the plan is for, as the annotation pulumi.com/trigger of its Update."),
+    coveredCommit: optional(
+      text("A newer commit that the plan also covers, because it has the same content as the commit of the plan."),
+    ),
     summary: text("The changes by resource: replacements and deletions first."),
     unknownInputs: optional(int64("The number of input values that will be known only while the plan is applied.")),
     expiresAt: time("The time after which the plan cannot be approved or applied."),
@@ -134,6 +138,8 @@ export const StackStatus = Type.Object(
     skippedCommit: optional(SkippedCommit),
     approval: optional(ApprovalRequest),
     drift: optional(Drift),
+    pullRequests: optional(pullRequestPreviews),
+    cancelledPreviews: optional(cancelledPreviews),
     waiting: optional(Waiting),
     next: optional(Next),
     outputs: optional(

@@ -2,7 +2,7 @@
 import { Type, type Static } from "typebox";
 
 import { conditionTypes, updateConditions } from "../conditions.ts";
-import { flag, int32, int64, listOf, optional, text, texts, time } from "../schema/field.ts";
+import { choice, flag, int32, int64, listOf, optional, text, texts, time } from "../schema/field.ts";
 import { conditionsOf } from "../shared/condition.ts";
 import { projectInfo } from "../shared/project-info.ts";
 import { runReportFields } from "../shared/run-report.ts";
@@ -80,6 +80,36 @@ export const UpdateDrift = Type.Object(
 );
 export type UpdateDrift = Static<typeof UpdateDrift>;
 
+export const reportProblems = [
+  "SecretMissing",
+  "SecretInvalid",
+  "Unauthorized",
+  "NotFound",
+  "Rejected",
+  "RateLimited",
+  "Unavailable",
+] as const;
+export type ReportProblem = (typeof reportProblems)[number];
+
+/** What the forge has, and why it does not have the rest. */
+export const UpdateReport = Type.Object(
+  {
+    digest: optional(text("Identifies what was reported, so that it is not reported again.")),
+    state: optional(
+      choice(["pending", "running", "success", "failure", "error"], "The status of the commit that was reported last."),
+    ),
+    time: optional(time("The time of the last report.")),
+    commentID: optional(text("The ID of the comment on the pull request.", { maxLength: 128 })),
+    due: optional(
+      flag("Whether nothing about the result is reported yet. A restart of the operator does not forget it."),
+    ),
+    problem: optional(choice([...reportProblems], "Why the current state is not reported.")),
+    message: optional(text("Details about the problem, and what to do.")),
+  },
+  { description: "What was reported to the forge." },
+);
+export type UpdateReport = Static<typeof UpdateReport>;
+
 const PendingOperation = Type.Object(
   {
     urn: text("The URN of the resource."),
@@ -114,6 +144,7 @@ export const UpdateStatus = Type.Object(
       ),
     ),
     ...runReportFields,
+    report: optional(UpdateReport),
     conditions: optional(conditionsOf(conditionTypes(updateConditions))),
   },
   { description: "The observed state of the Update." },

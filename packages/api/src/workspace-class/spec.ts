@@ -4,6 +4,7 @@ import { Type, type Static } from "typebox";
 import { validatedBy, validationText } from "../schema/cel.ts";
 import { atomicList, choice, int32, keyedBy, labels, listOf, mapOf, optional, text, texts } from "../schema/field.ts";
 import { overlayOf } from "../schema/overlay.ts";
+import { ReportSettings } from "../shared/report.ts";
 import { PlainMetadata } from "../shared/template-metadata.ts";
 import { initContainers, quantity } from "../workspace/pod.ts";
 import { securityProfiles } from "../workspace/pod-facts.ts";
@@ -134,6 +135,16 @@ const Caches = Type.Object(
   },
 );
 
+const ClassApproval = Type.Object(
+  {
+    required: choice(
+      ["OnDestructiveChanges", "Always"],
+      "When updates of all Stacks need an Approval at least: OnDestructiveChanges, if they replace or delete resources; or Always, if they change anything. A Stack can require more, but not less.",
+    ),
+  },
+  { description: "Whether people have to approve changes, whatever the Stacks require." },
+);
+
 export const WorkspaceClassSpec = Type.Object(
   {
     namespaceSelector: LabelSelector,
@@ -141,9 +152,11 @@ export const WorkspaceClassSpec = Type.Object(
     limits: optional(Limits),
     policyPacks: optional(listOf(PolicyPack, "Mandatory policy packs.", { ...keyedBy("name"), maxItems: 16 })),
     caches: optional(Caches),
+    approval: optional(ClassApproval),
     maxConcurrentUpdates: optional(
       int32("The number of Updates that may run at the same time in each selected namespace.", { minimum: 1 }),
     ),
+    report: optional(ReportSettings),
   },
   { description: "What applies to the workspaces of the selected namespaces." },
 );

@@ -31,6 +31,26 @@ const GitAuth = Type.Object(
   { description: "The credentials for the repository." },
 );
 
+const CompareWith = Type.Object(
+  {
+    commit: Type.String({
+      description: "The full hash of the earlier commit.",
+      pattern: "^([0-9a-f]{40}|[0-9a-f]{64})$",
+    }),
+    pathFilters: optional(
+      listOf(
+        Type.String({ minLength: 1, maxLength: 512 }),
+        "Which files count, as globs from the root of the repository, such as infra/**. With a leading !, files are excluded.",
+        { maxItems: 64, ...atomicList },
+      ),
+    ),
+  },
+  {
+    description:
+      "Compares the commit that is checked out with an earlier one. If no selected file differs, status.unchangedSince is that commit.",
+  },
+);
+
 const GitSource = Type.Object(
   {
     url: optional(text("The HTTPS or SSH URL of the repository.")),
@@ -38,6 +58,7 @@ const GitSource = Type.Object(
     dir: optional(text("The directory of the program in the repository.")),
     auth: optional(GitAuth),
     shallow: optional(flag("Whether to fetch only the commit, without its history.")),
+    compareWith: optional(CompareWith),
   },
   { description: "Reads the program from a Git repository." },
 );

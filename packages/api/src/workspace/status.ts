@@ -11,6 +11,11 @@ export const WorkspaceStatus = Type.Object(
     address: optional(text("The address of the workspace's agent.")),
     pulumiVersion: optional(text("The version of the Pulumi CLI in the workspace.")),
     warning: optional(text("A warning to the owner. The workspace is ready nevertheless.")),
+    unchangedSince: optional(
+      text(
+        "The commit of spec.git.compareWith, if no selected file differs from it. Absent if one does, or if that is not known.",
+      ),
+    ),
     conditions: optional(conditionsOf(conditionTypes(workspaceConditions))),
   },
   { description: "The observed state of the Workspace." },

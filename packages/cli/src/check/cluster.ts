@@ -8,12 +8,12 @@ import {
   version,
   type Stack,
 } from "@pko/api";
-import { serverVersion, type KubeObject } from "@pko/kube";
+import { mayClient, serverVersion, type KubeObject } from "@pko/kube";
 
 import type { Context } from "../context.ts";
 import type { Check } from "../documents.ts";
 import { permissionText } from "../errors.ts";
-import { accessReviews, admissionPolicies, crds, type Crd } from "../kinds.ts";
+import { admissionPolicies, crds, type Crd } from "../kinds.ts";
 import { relative } from "../output/time.ts";
 import { look, type Hidden, type Seen } from "../visibility.ts";
 import type { OperatorFacts } from "../why/facts.ts";
@@ -212,9 +212,7 @@ async function isAllowed({ client, namespace, allNamespaces }: Context, permissi
     resource,
     ...(subresource !== undefined && { subresource }),
   };
-  const { apiVersion, kind } = accessReviews;
-  const review = await client.create(accessReviews, { apiVersion, kind, metadata: {}, spec: { resourceAttributes } });
-  return review.status?.allowed === true;
+  return await mayClient(client, resourceAttributes);
 }
 
 /** Not every user needs every permission, so a missing one is no failure. */

@@ -3,10 +3,10 @@ import { describe, expect, test } from "bun:test";
 
 import { LogFormatter } from "./log-lines.ts";
 
-const started = (run: string): string =>
-  JSON.stringify({ time: "T", level: "info", message: "run started", run, operation: "up" });
-const finished = (run: string): string =>
-  JSON.stringify({ time: "T", level: "info", message: "run finished", run, outcome: "succeeded" });
+const line = (msg: string, keys: object): string =>
+  JSON.stringify({ level: "info", ts: "T", msg, logger: "agent", namespace: "team", pod: "web-workspace-0", ...keys });
+const started = (run: string): string => line("run started", { run, operation: "up" });
+const finished = (run: string): string => line("run finished", { run, outcome: "succeeded" });
 const log = [
   started("1"),
   "Updating (dev):",
@@ -23,6 +23,17 @@ describe("the log of a pod", () => {
     const lines = new LogFormatter({ raw: false }).format(`${log}\n`).split("\n");
     expect(lines.slice(0, 2)).toEqual(["[T run started operation=up]", "Updating (dev):"]);
     expect(lines).toContain(" {not json");
+  });
+
+  test("messages of an earlier agent look the same", () => {
+    const message = JSON.stringify({ time: "T", level: "warn", message: "cannot read the output", run: "1", lines: 3 });
+    expect(new LogFormatter({ raw: false }).format(`${message}\n`)).toBe("[T warn: cannot read the output lines=3]\n");
+  });
+
+  test("a message that cannot be read is shown only with --raw", () => {
+    const lines = '{"feed":2,"run":"1","level":"info","msg":"x"}\n{cut\n';
+    expect(new LogFormatter({ raw: false }).format(lines)).toBe("");
+    expect(new LogFormatter({ raw: true }).format(lines)).toBe(lines);
   });
 
   test("a log that is whole has no missing beginning", () => {

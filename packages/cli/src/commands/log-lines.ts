@@ -2,6 +2,8 @@
  * The lines of a workspace pod's log: output of Pulumi, and messages of the agent and events of runs, which start with a
  * brace. Events are not shown: they repeat what Pulumi prints. Pure.
  */
+import { parseLogLine, runFinished, runStarted, type AgentMessage, type LogLine } from "@pko/records";
+
 import { printable } from "../output/wrap.ts";
 
 interface Options {
@@ -49,65 +51,67 @@ export class LogFormatter {
 
   #formatLine(line: string): string {
     if (this.#isEnded) return "";
-    const { raw } = this.#options;
-    const message = agentMessage(line);
-    const isEvent = message?.feed !== undefined;
-    this.#enter(message);
-    this.#noticeCut(message);
-    const isShown = this.#isInRun && (raw || !isEvent);
-    if (this.#isOfRun(message) && message?.message === "run finished") this.#isEnded = true;
-    if (!isShown) return "";
-    return `${raw ? line : message ? agentText(message) : printable(line)}\n`;
+    const parsed = parseLogLine(line);
+    this.#enter(parsed);
+    this.#noticeCut(parsed);
+    const isShown = this.#isInRun;
+    if (isFinish(parsed) && this.#isOfRun(parsed)) this.#isEnded = true;
+    return isShown ? this.#text(parsed, line) : "";
+  }
+
+  /** A message of the agent that cannot be read is shown only with --raw, like events. */
+  #text(parsed: LogLine, line: string): string {
+    if (this.#options.raw) return `${line}\n`;
+    switch (parsed.kind) {
+      case "event":
+        return "";
+      case "message":
+        return parsed.message ? `${agentText(parsed.message)}\n` : "";
+      case "text":
+        return `${printable(line)}\n`;
+    }
   }
 
   /** Log rotation may have removed the beginning of the run: then it starts with an event. */
-  #enter(message: AgentMessage | undefined): void {
-    const isStart = message?.message === "run started" || message?.feed !== undefined;
-    if (isStart && this.#isOfRun(message)) this.#isInRun = true;
+  #enter(line: LogLine): void {
+    if ((isStart(line) || line.kind === "event") && this.#isOfRun(line)) this.#isInRun = true;
   }
 
-  #noticeCut({ message, feed, seq, run }: AgentMessage = {}): void {
+  #noticeCut(line: LogLine): void {
+    const run = runOf(line);
     if (run === undefined || (this.#options.run !== undefined && this.#options.run !== run)) return;
-    const isFirst = message === "run started" || seq === 1;
-    const isLater = feed !== undefined || message === "run finished";
+    const isFirst = isStart(line) || (line.kind === "event" && line.event.seq === 1);
+    const isLater = line.kind === "event" || isFinish(line);
     if (isLater && !isFirst && !this.#begun.has(run)) this.#isCut = true;
     this.#begun.add(run);
   }
 
-  #isOfRun(message: AgentMessage | undefined): boolean {
+  #isOfRun(line: LogLine): boolean {
     const { run } = this.#options;
-    return run !== undefined && message?.run === run;
+    return run !== undefined && runOf(line) === run;
   }
 }
 
-interface AgentMessage {
-  readonly time?: string;
-  readonly level?: string;
-  readonly message?: string;
-  readonly run?: string;
-  /** Of an event: the version of its format. */
-  readonly feed?: unknown;
-  /** Of an event: its number in the run. */
-  readonly seq?: unknown;
-  readonly [field: string]: unknown;
-}
+const isStart = (line: LogLine): boolean => line.kind === "message" && line.message?.msg === runStarted;
+const isFinish = (line: LogLine): boolean => line.kind === "message" && line.message?.msg === runFinished;
 
-/** Undefined for a line of Pulumi: if one starts with a brace, the agent puts a space before it. */
-function agentMessage(line: string): AgentMessage | undefined {
-  if (!line.startsWith("{")) return undefined;
-  try {
-    return JSON.parse(line) as AgentMessage;
-  } catch {
-    return undefined;
+function runOf(line: LogLine): string | undefined {
+  switch (line.kind) {
+    case "event":
+      return line.run;
+    case "message":
+      return line.message?.run;
+    case "text":
+      return undefined;
   }
 }
 
-const ownFields: ReadonlySet<string> = new Set(["time", "level", "message", "run"]);
+/** They are the same in all lines of a pod, or of a run. */
+const podKeys: ReadonlySet<string> = new Set(["logger", "namespace", "pod", "stack", "workspace", "update", "traceID"]);
 
-function agentText(fields: AgentMessage): string {
-  const { time, level, message } = fields;
-  const rest = Object.entries(fields).filter(([name]) => !ownFields.has(name));
+function agentText({ ts, level, msg, keys }: AgentMessage): string {
+  const rest = Object.entries(keys).filter(([name]) => !podKeys.has(name));
   const more = rest.map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
-  const severity = level === undefined || level === "info" ? "" : `${level}: `;
-  return printable(`[${[time, `${severity}${message ?? ""}`, ...more].filter(Boolean).join(" ")}]`);
+  const severity = level === "info" ? "" : `${level}: `;
+  return printable(`[${[ts, `${severity}${msg}`, ...more].filter(Boolean).join(" ")}]`);
 }

@@ -72,6 +72,8 @@ test("every field of a Stack is copied or left out on purpose", () => {
     "pathFilters",
     "prerequisites",
     "protect",
+    "pullRequests",
+    "report",
     "resyncFrequencySeconds",
     "retryMaxBackoffDurationSeconds",
     "retryOnUpdateConflict",

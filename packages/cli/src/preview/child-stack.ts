@@ -1,61 +1,11 @@
 /** The child Stack of a preview. Pure. */
-import { nameLimit, stackKind, type Stack, type StackSpec } from "@pko/api";
+import { nameLimit, previewSpec, stackKind, type PreviewRevision, type Stack, type StackSpec } from "@pko/api";
 
 import { usageError } from "../errors.ts";
-
-/**
- * What decides the result of a preview. Everything that controls when the Stack may run, what it may destroy, and for what
- * it waits, is left out: a prerequisite could even request an update of another Stack.
- */
-const copied = [
-  "stack",
-  "projectRepo",
-  "branch",
-  "tag",
-  "commit",
-  "repoDir",
-  "shallow",
-  "gitAuth",
-  "gitAuthSecret",
-  "fluxSource",
-  "programRef",
-  "config",
-  "configRef",
-  "configRefs",
-  "secrets",
-  "secretsRef",
-  "secretsProvider",
-  "backend",
-  "envs",
-  "envSecrets",
-  "envRefs",
-  "accessTokenSecret",
-  "oidc",
-  "environment",
-  "targets",
-  "targetDependents",
-  "refresh",
-  "updateTimeoutSeconds",
-  "silenceTimeoutSeconds",
-  "serviceAccountName",
-  "workspaceTemplate",
-  "updateTemplate",
-] as const;
-
-const isCopied = (field: string): boolean => copied.some((each) => each === field);
 
 export function childStack(parent: Stack, ref: string | undefined, suffix: string): Stack {
   const { apiVersion, kind } = stackKind;
   const { name = "", namespace = "", uid = "" } = parent.metadata;
-  const kept = Object.fromEntries(Object.entries(parent.spec).filter(([field]) => isCopied(field)));
-  const spec = {
-    ...(kept as unknown as StackSpec),
-    ...sourceAt(parent.spec, ref),
-    preview: true,
-    // A preview must not create the Pulumi stack.
-    useLocalStackOnly: true,
-    maxFailures: 1,
-  };
   return {
     apiVersion,
     kind,
@@ -65,7 +15,7 @@ export function childStack(parent: Stack, ref: string | undefined, suffix: strin
       // If this command is killed, the child is deleted with the Stack at the latest.
       ownerReferences: [{ apiVersion, kind, name, uid, controller: false, blockOwnerDeletion: false }],
     },
-    spec: ref === undefined ? spec : withoutRevisions(spec, ref),
+    spec: { ...previewSpec(parent.spec, revisionAt(parent.spec, ref)), maxFailures: 1 },
   };
 }
 
@@ -76,21 +26,12 @@ const childName = (parent: string, suffix: string): string =>
 const isCommit = (ref: string): boolean => /^[0-9a-f]{40}$/.test(ref);
 const isTag = (ref: string): boolean => ref.startsWith("refs/tags/");
 
-type Revision = "branch" | "tag" | "commit";
-const fieldFor = (ref: string): Revision => (isCommit(ref) ? "commit" : isTag(ref) ? "tag" : "branch");
+const fieldFor = (ref: string): keyof PreviewRevision => (isCommit(ref) ? "commit" : isTag(ref) ? "tag" : "branch");
 
-function sourceAt({ projectRepo }: StackSpec, ref: string | undefined): Partial<StackSpec> {
-  if (ref === undefined) return {};
+function revisionAt({ projectRepo }: StackSpec, ref: string | undefined): PreviewRevision | undefined {
+  if (ref === undefined) return undefined;
   if (!projectRepo) {
     throw usageError("--ref needs a Stack whose program comes from Git (spec.projectRepo).", "Leave out --ref.");
   }
   return { [fieldFor(ref)]: ref };
-}
-
-/** Only one of the three may be set. */
-function withoutRevisions(spec: StackSpec, ref: string): StackSpec {
-  const others = (["branch", "tag", "commit"] as const).filter((field) => field !== fieldFor(ref));
-  return Object.fromEntries(
-    Object.entries(spec).filter(([field]) => !others.some((other) => other === field)),
-  ) as unknown as StackSpec;
 }

@@ -21,7 +21,7 @@ const update = (isComplete: boolean): Update => {
   return { ...base, metadata: { ...base.metadata, uid, resourceVersion: "1" } };
 };
 
-const finished = JSON.stringify({ level: "info", message: "run finished", run: uid, outcome: "succeeded" });
+const finished = JSON.stringify({ level: "info", msg: "run finished", run: uid, outcome: "succeeded" });
 const feed = (events: readonly NumberedEvent[], run = uid): string[] =>
   events.map((event) => formatFeedLine(run, event));
 

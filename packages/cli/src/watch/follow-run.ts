@@ -1,7 +1,7 @@
 /** Follows one run: its Update, the feed in the pod's log, and at the end its record. */
 import { podNameOf, pulumiContainer, type Update } from "@pko/api";
 import { isBadRequest, isForbidden, isNotFound, isTransient, missingPermission, podLogs } from "@pko/kube";
-import { parseLogLine } from "@pko/records";
+import { parseLogLine, runFinished, type AgentMessage } from "@pko/records";
 
 import type { Context } from "../context.ts";
 import { updates } from "../kinds.ts";
@@ -131,7 +131,7 @@ class FollowedRun {
     for (const line of lines) {
       const parsed = parseLogLine(line);
       if (parsed.kind === "event" && parsed.run === run) isChanged = this.#log.add(parsed.event) || isChanged;
-      if (parsed.kind === "message" && isEndOf(run, parsed.text)) isEnded = true;
+      if (parsed.kind === "message" && isEndOf(run, parsed.message)) isEnded = true;
     }
     if (isChanged) this.#observer.changed(this.#state);
     return isEnded;
@@ -153,9 +153,8 @@ class FollowedRun {
   }
 }
 
-/** The agent's message at the end of a run. */
-function isEndOf(run: string, text: string): boolean {
-  return text.includes('"run finished"') && text.includes(run);
+function isEndOf(run: string, message: AgentMessage | undefined): boolean {
+  return message?.msg === runFinished && message.run === run;
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

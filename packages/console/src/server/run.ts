@@ -3,20 +3,30 @@ import { parseArgs } from "node:util";
 
 import { fileText, logger, parseLogFormat, parseLogLevel } from "@pko/kube";
 
+import { helpText, ownFlag, type Flag } from "@pko/process/help";
+
 import { startConsole } from "./console.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const flags = {
-  /** The port to listen on. */
-  port: { type: "string", default: "8080" },
-  /** The names by which browsers reach it, separated by commas; any if empty. */
-  hosts: { type: "string", default: "" },
-  /** The certificates that authenticate the API server. */
-  "api-ca": { type: "string", default: "/etc/kubernetes-ca/ca.crt" },
-  "log-level": { type: "string", default: "info" },
-  "log-format": { type: "string", default: "json" },
-} as const;
+  port: { type: "string", default: "8080", help: "The port to listen on." },
+  hosts: {
+    type: "string",
+    default: "",
+    help: "The names by which browsers reach it, separated by commas; any if empty.",
+  },
+  "api-ca": {
+    type: "string",
+    default: "/etc/kubernetes-ca/ca.crt",
+    help: "The certificates that authenticate the API server.",
+  },
+  "log-level": { type: "string", default: "info", help: "The log level: debug, info, warn or error." },
+  "log-format": { type: "string", default: "json", help: "The log format: json or console." },
+} as const satisfies Readonly<Record<string, Flag>>;
+
+const help = (): string =>
+  helpText({ usage: ["operator console [flags]"], about: "Serves the web console in the cluster.", flags });
 
 interface Settings {
   readonly port: number;
@@ -49,8 +59,11 @@ export function parseSettings(args: readonly string[], environment: Environment)
 
 /** Runs until SIGTERM or SIGINT. */
 export async function runConsole(args: readonly string[], environment: Environment): Promise<void> {
+  if (ownFlag(args) === "help") return void process.stdout.write(help());
   const { port, hosts, server, caPath, logLevel, logFormat } = parseSettings(args, environment);
-  const log = logger({ level: parseLogLevel(logLevel) ?? "info", format: parseLogFormat(logFormat) ?? "json" });
+  const log = logger({ level: parseLogLevel(logLevel) ?? "info", format: parseLogFormat(logFormat) ?? "json" }).child({
+    logger: "console",
+  });
   const ca = fileText(caPath);
   const started = await startConsole({
     signIn: { mode: "cluster", server, ca: async () => await ca() },

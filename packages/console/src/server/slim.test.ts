@@ -33,6 +33,25 @@ test("a Stack without spec and status stays one", () => {
   expect(slim(bare, watch({}))).toEqual({ apiVersion: "pulumi.com/v1", kind: "Stack", metadata });
 });
 
+test("a pod has its images and its status, and nothing that could be a secret", () => {
+  const env = [{ name: "TOKEN", value: "canary" }];
+  const containers = [{ name: "manager", image: "operator:3", env, args: ["--token=canary"] }];
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "a", labels: { a: "b" }, annotations: { token: "canary" } },
+    spec: { containers, initContainers: containers },
+    status: { phase: "Running" },
+  };
+  expect(slim(pod, watch({ resource: "pods" }))).toEqual({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "a", labels: { a: "b" } },
+    spec: { containers: [{ name: "manager", image: "operator:3" }] },
+    status: { phase: "Running" },
+  });
+});
+
 test.each([
   ["a Stack with a page of its own", watch({ namespace: "a", name: "web" })],
   ["an object of another kind", watch({ resource: "updates" })],

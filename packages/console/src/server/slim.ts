@@ -11,8 +11,20 @@ import { maskSecrets } from "./mask.ts";
 export function slim(object: KubeObject, { resource, name }: WatchSubscription): object {
   const { managedFields: _, ...metadata } = object.metadata;
   const shown = maskSecrets({ ...object, metadata });
+  if (resource === "pods") return withoutDetails(shown);
   const isListed = resource === "stacks" && name === undefined;
   return isListed ? listed(shown) : shown;
+}
+
+/** A pod can have secrets in plain text in its environment and its arguments: only its images and its status are shown. */
+function withoutDetails({ metadata, spec, status, ...object }: Listed): object {
+  const { containers = [] } = (spec ?? {}) as { readonly containers?: readonly { name?: string; image?: string }[] };
+  return {
+    ...object,
+    metadata: without(metadata, ["annotations"]),
+    spec: { containers: containers.map((each) => ({ name: each.name, image: each.image })) },
+    ...(status && { status }),
+  };
 }
 
 interface Listed {

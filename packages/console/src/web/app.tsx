@@ -9,6 +9,7 @@ import { errorText, loadSession, session, sessionProblem, signOut } from "./data
 import { query, route } from "./data/location.ts";
 import { withNamespace } from "./data/fleet.ts";
 import { connection, connectionProblem } from "./data/stream.ts";
+import { chooseTheme, theme, themes, type Theme } from "./data/theme.ts";
 import { forgetWatches } from "./data/watches.ts";
 import { paths, type Route } from "./lib/routes.ts";
 import { ApprovalPage, ApprovalsPage } from "./pages/approvals.tsx";
@@ -44,13 +45,16 @@ function focusMain(event: Event, main: HTMLElement | null): void {
   main?.focus();
 }
 
-/** As after loading a page: the next Tab starts in the content. */
+/** As after loading a page: the next Tab starts in the content. Signing in and out replaces the page, too. */
 function useFocusOnNavigation(main: { readonly current: HTMLElement | null }): void {
   useEffect(() => {
     let last: string | undefined;
     return effect(() => {
       const shown = route.value;
-      const key = "namespace" in shown ? `${shown.page} ${shown.namespace}/${shown.name}` : shown.page;
+      const { signedIn } = session.value ?? {};
+      if (signedIn === undefined) return;
+      const object = "namespace" in shown ? `${shown.namespace}/${shown.name}` : "";
+      const key = [signedIn, shown.page, object].join(" ");
       if (last !== undefined && last !== key) main.current?.focus({ preventScroll: true });
       last = key;
     });
@@ -143,6 +147,7 @@ function Header() {
       ) : null}
       <div class="header-end">
         <ConnectionState />
+        <ThemeChoice />
         {isSignedIn ? <User /> : null}
       </div>
     </header>
@@ -157,6 +162,21 @@ function ConnectionState() {
     </span>
   );
 }
+
+const themeNames: Readonly<Record<Theme, string>> = { system: "Auto", light: "Light", dark: "Dark" };
+
+const ThemeChoice = () => (
+  <label class="theme">
+    <span class="visually-hidden">Theme</span>
+    <select value={theme.value} onChange={({ currentTarget }) => chooseTheme(currentTarget.value)}>
+      {themes.map((each) => (
+        <option key={each} value={each}>
+          {themeNames[each]}
+        </option>
+      ))}
+    </select>
+  </label>
+);
 
 function ConnectionProblem() {
   if (connection.value !== "lost" || connectionProblem.value === "") return null;

@@ -8,7 +8,9 @@ import { startClock } from "./data/clock.ts";
 import { prefetchFleet } from "./data/fleet.ts";
 import { startNavigation } from "./data/location.ts";
 import { startStream } from "./data/stream.ts";
+import { startTheme } from "./data/theme.ts";
 
+startTheme();
 startNavigation();
 startClock();
 startStream();

@@ -2,7 +2,7 @@
  * The chart's values with their descriptions and defaults, from which `values.yaml`, `values.schema.json` and the chart's
  * README are generated. Values that the Go operator's chart also has keep their names.
  */
-import { durationPattern, imageRegistry, imageRepository } from "@pko/api";
+import { durationPattern, imageRegistry, imageRepository, imageTag } from "@pko/api";
 import { Type, type TProperties, type TSchema, type TSchemaOptions } from "typebox";
 
 const closed = { additionalProperties: false };
@@ -58,8 +58,11 @@ const deployment = {
 
 const controller = {
   controller: group("Settings of the operator.", {
-    logLevel: numberOrText("info", "The log level: debug, info, warn, error, or a number as in zap."),
-    logFormat: oneOf(["console", "json"], "The log format: console for humans, json for machines."),
+    logLevel: numberOrText(
+      "info",
+      "The log level: debug, info, warn, error, or a number as in zap. The annotation pulumi.com/log-level of the operator's Lease changes it at run time.",
+    ),
+    logFormat: oneOf(["json", "console"], "The log format: json for machines, console for humans."),
     metricsSecure: flag(
       true,
       "Whether to serve metrics over HTTPS, only to clients whose token is authorized to get /metrics. Otherwise, they are served over plain HTTP to everyone.",
@@ -149,7 +152,7 @@ const controller = {
       "Whether to install a policy that denies the deletion of namespaces with the label pulumi.com/protect.",
     ),
   }),
-  extraEnv: list("Additional environment variables for the operator."),
+  extraEnv: list("Additional environment variables for the operator, such as OTEL_EXPORTER_OTLP_ENDPOINT for traces."),
 };
 
 const access = {
@@ -256,6 +259,16 @@ const integrations = {
     awaitingApprovalFor: text("1d", "How long changes must wait for an approval before an alert fires."),
     driftedFor: text("1h", "How long resources must differ from the state before an alert fires."),
     suspendedFor: text("1w", "How long a Stack must be suspended before an alert fires."),
+    stuckAfterSeconds: count(
+      7200,
+      "How long a Stack must wait for the same thing, such as its update, before an alert fires.",
+    ),
+    podPendingFor: text("15m", "How long the pod of a workspace must be pending before an alert fires."),
+    maxUpdates: count(20_000, "How many Updates must exist before an alert fires."),
+    runbookURL: text(
+      `https://github.com/pulumi/pulumi-kubernetes-operator/blob/${imageTag}/docs/runbooks`,
+      "The folder with the runbooks, to which each alert links.",
+    ),
   }),
   grafanaDashboard: group("A Grafana dashboard in a ConfigMap, which Grafana's sidecar loads.", {
     enabled: flag(false, "Whether to create the dashboard."),

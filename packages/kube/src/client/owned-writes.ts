@@ -26,17 +26,27 @@ export type OwnedWrite<T> =
 type OwnedApply = Omit<ApplyOptions, "signal" | "subresource" | "dryRun"> & {
   /** Whether to create an object that does not exist; true by default. */
   readonly create?: boolean;
+  /**
+   * What was found under the name before, if that is known: it is not read first. The write has no effect if that is outdated; the
+   * object is read then.
+   */
+  readonly found?: Found;
 };
+
+/** Without an object, nothing was found. */
+interface Found {
+  readonly object?: KubeObject | undefined;
+}
 
 export async function applyOwned<T extends KubeObject>(
   target: OwnedTarget,
   { resource, body }: { readonly resource: Resource<T>; readonly body: ApplyBody<T> },
-  { create = true, ...options }: OwnedApply,
+  { create = true, found, ...options }: OwnedApply,
 ): Promise<OwnedWrite<T>> {
   const { client, signal } = target;
   const { name, namespace } = body.metadata;
   const ref = { name, ...(namespace !== undefined && { namespace }) };
-  return await attempt(target, { resource, ref, create }, async (version) => {
+  return await attempt(target, { resource, ref, create, found }, async (version) => {
     const metadata = { ...body.metadata, ...(version ?? { resourceVersion: impossibleVersion }) };
     return await client.apply(resource, Object.assign({}, body, { metadata }), {
       ...options,
@@ -102,15 +112,23 @@ interface Destination {
   readonly resource: Resource;
   readonly ref: ObjectRef;
   readonly create: boolean;
+  readonly found?: Found | undefined;
+}
+
+async function ownershipNow(
+  target: OwnedTarget,
+  { found, ...destination }: Omit<Destination, "create">,
+): Promise<Ownership> {
+  return found ? classifyOwnership(found.object, target.owner) : await findOwnership(target, destination);
 }
 
 async function attempt<T>(
   target: OwnedTarget,
-  { resource, ref, create }: Destination,
+  { resource, ref, create, found }: Destination,
   write: (version: ObjectVersion | undefined) => Promise<T>,
 ): Promise<OwnedWrite<T>> {
   for (let count = 0; count < attempts; count++) {
-    const ownership = await findOwnership(target, { resource, ref });
+    const ownership = await ownershipNow(target, { resource, ref, found: count === 0 ? found : undefined });
     if (ownership.kind === "former" || ownership.kind === "foreign") return ownership;
     // We always set a controller reference: this is another party's object that is only garbage-collected with the owner.
     if (ownership.kind === "dependent") return { kind: "foreign", occupant: ownership.occupant };

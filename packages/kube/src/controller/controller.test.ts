@@ -236,6 +236,26 @@ describe("what a reconcile returns", () => {
     await fixture.close();
   });
 
+  test("the lines of one reconcile have its object and its ID", async () => {
+    const reconcile: Reconcile = async (_, { log }) => {
+      log.info("one");
+      log.info("two");
+      return done;
+    };
+    const logKeys = (name: string, found: KubeObject | undefined) => ({ stack: name, run: found?.metadata.uid });
+    const stacks = testReflector(object("Stack", "a/1", { uid: "u1" }));
+    const fixture = await new TestController(reconcile, { stacks, logKeys }).start();
+    fixture.controller.enqueue("a/1");
+    await fixture.clock.advance(0);
+    const lines = fixture.logged.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const [first, second, third] = lines.filter(({ msg }) => msg === "one" || msg === "two");
+    expect(first).toMatchObject({ controller: "stack", namespace: "a", name: "1", stack: "1", run: "u1" });
+    expect(first?.["reconcileID"]).toMatch(/^[0-9a-f]{10}$/);
+    expect(second?.["reconcileID"]).toBe(first?.["reconcileID"]);
+    expect(third?.["reconcileID"]).not.toBe(first?.["reconcileID"]);
+    await fixture.close();
+  });
+
   test("a write that is rejected without leadership is not logged as an error", async () => {
     const stacks = testReflector(object("Stack", "a/1"));
     const fixture = new TestController(() => Promise.reject(new NotLeaderError("apply")), { stacks });

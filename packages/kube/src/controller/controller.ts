@@ -5,12 +5,14 @@
  * A reconcile takes one step and returns. It waits only for its own reads and writes; the end of a long operation is
  * observed by a watch or by a requeue. A reconcile that misses its deadline is logged, and its calls are aborted.
  */
+import { randomBytes } from "node:crypto";
+
 import { underSignals, whenAborted } from "../abort.ts";
 import type { BackoffPolicy } from "./backoff.ts";
 import { systemClock, type Clock } from "../clock.ts";
 import { controllerMetrics, type ControllerMetrics } from "./controller-metrics.ts";
 import { NotLeaderError } from "../leader/leadership.ts";
-import { silentLogger, type Logger } from "../telemetry/log.ts";
+import { silentLogger, type Logger, type LogKeys } from "../telemetry/log.ts";
 import { metricsRegistry, type Registry } from "../telemetry/metrics.ts";
 import { ownerKeys, type OwnerKind } from "./owners.ts";
 import { retry, workQueue, type Result, type WorkQueue } from "./queue.ts";
@@ -20,7 +22,7 @@ import type { Change, Reflector } from "../store/store.ts";
 export interface ReconcileContext {
   /** For every call. Aborts at the deadline, when leadership is lost, and when the grace period of a stop is over. */
   readonly signal: AbortSignal;
-  /** Has the controller and the object as keys. */
+  /** Has the controller, the object and the ID of this reconcile as keys. */
   readonly log: Logger;
   /** The start of the reconcile in milliseconds since the epoch: the only wall clock time it uses. */
   readonly now: number;
@@ -28,6 +30,8 @@ export interface ReconcileContext {
   readonly monotonic: number;
   /** The number of consecutive failures of this key before this reconcile. */
   readonly failures: number;
+  /** Identifies this reconcile in the log and in traces. */
+  readonly reconcileID: string;
 }
 
 export type Reconcile = (key: Key, context: ReconcileContext) => Promise<Result>;
@@ -64,6 +68,8 @@ export interface ControllerOptions<T extends KubeObject> {
   readonly backoff?: BackoffPolicy;
   readonly deadlineMs?: number;
   readonly log?: Logger;
+  /** Further keys of the log for an object. It is undefined if the object was deleted. */
+  readonly logKeys?: (name: string, object: T | undefined) => LogKeys;
   readonly metrics?: Registry;
   readonly clock?: Clock;
 }
@@ -95,10 +101,19 @@ export function controller<T extends KubeObject>(options: ControllerOptions<T>):
     reflector,
     map: (change) => ownerKeys(change, ownerKind),
   }));
-  return new KeyController(options, [own, ...owns, ...(options.watches ?? [])]);
+  const logKeys = (key: Key): LogKeys => ({
+    ...parseKey(key),
+    ...options.logKeys?.(parseKey(key).name, options.reflector.store.get(key)),
+  });
+  return new KeyController({ ...options, logKeys }, [own, ...owns, ...(options.watches ?? [])]);
 }
 
-type Settings = Omit<ControllerOptions<KubeObject>, "reflector" | "predicate" | "owns" | "watches">;
+interface Settings extends Omit<
+  ControllerOptions<KubeObject>,
+  "reflector" | "predicate" | "owns" | "watches" | "logKeys"
+> {
+  readonly logKeys: (key: Key) => LogKeys;
+}
 
 const defaults = { concurrency: 10, deadlineMs: 30_000 };
 
@@ -211,11 +226,12 @@ class KeyController implements Controller {
   async #reconcile(key: Key, run: { failures: number; kill: AbortSignal }): Promise<Result> {
     const now = this.#clock.now();
     const monotonic = this.#clock.monotonic();
-    const log = this.#log.child({ ...parseKey(key) });
+    const reconcileID = newReconcileId();
+    const log = this.#log.child({ ...this.#settings.logKeys(key), reconcileID });
     const elapsed = (): number => this.#clock.monotonic() - monotonic;
     try {
       const result = await this.#withDeadline(log, run.kill, (signal) =>
-        this.#settings.reconcile(key, { signal, log, now, monotonic, failures: run.failures }),
+        this.#settings.reconcile(key, { signal, log, now, monotonic, failures: run.failures, reconcileID }),
       );
       this.#metrics.ended(result.kind, elapsed());
       log.debug("reconciled", { result: result.kind, ms: Math.round(elapsed()) });
@@ -248,6 +264,9 @@ class KeyController implements Controller {
     }
   }
 }
+
+/** Short, because it has to be unique only among the lines that one looks at. */
+const newReconcileId = (): string => randomBytes(5).toString("hex");
 
 /** A new list reports every object, changed or not. */
 function isSameVersion({ before, after }: Change<KubeObject>): boolean {

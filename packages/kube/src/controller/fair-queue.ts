@@ -3,7 +3,7 @@
  * are first in, first out. With n waiting namespaces, the key at position p of its namespace has at most p × n keys
  * before it, however many keys the others have: a tenant with a thousand keys delays one with a single key by one turn.
  */
-import type { Key } from "../resource.ts";
+import { namespaceOf, type Key } from "../resource.ts";
 
 export interface FairQueue {
   /** Adds a key; false if it is already queued. */
@@ -52,10 +52,6 @@ export function fairQueue(): FairQueue {
       return queued.size;
     },
   };
-}
-
-export function namespaceOf(key: Key): string {
-  return key.slice(0, Math.max(0, key.indexOf("/")));
 }
 
 /** First in, first out, in constant time. Taking the first item of a Set is slower: 100,000 keys took 1.5 s. */

@@ -274,6 +274,10 @@ describe("endpoints", () => {
     expect(text).toContain('reflector_objects{reflector="stacks"} 1\n');
     expect(text).toContain('reflector_healthy{reflector="stacks"} 0\n');
     expect(text).toContain("event_loop_lag_seconds 0\n");
+    const accept = "application/openmetrics-text;version=1.0.0";
+    const open = await fetch(`http://127.0.0.1:${metrics}/metrics`, { headers: { accept } });
+    expect(open.headers.get("content-type")).toStartWith("application/openmetrics-text");
+    expect(await open.text()).toEndWith("# EOF\n");
     expect((await get(probes, "/metrics"))[0]).toBe(404);
     expect((await fetch(`http://127.0.0.1:${probes}/healthz`, { method: "POST" })).status).toBe(405);
     fixture.stop.abort();

@@ -11,7 +11,13 @@ import type { Controller } from "./controller.ts";
 import { serveHttp, type Answer, type HttpServer, type Listen, type Protection } from "../telemetry/http-server.ts";
 import { soleLeader, type Elector, type Term } from "../leader/leadership.ts";
 import { silentLogger, type Logger } from "../telemetry/log.ts";
-import { exposeProcess, metricsContentType, metricsRegistry, type Registry } from "../telemetry/metrics.ts";
+import {
+  acceptedFormat,
+  exposeProcess,
+  metricsContentTypes,
+  metricsRegistry,
+  type Registry,
+} from "../telemetry/metrics.ts";
 import {
   heartbeat,
   probe,
@@ -230,7 +236,10 @@ class ProcessManager implements Manager {
     const onError = (error: unknown): void => this.#log.error("an endpoint failed", { error });
     const probeRoutes = { "/healthz": () => answer(this.alive()), "/readyz": () => answer(this.ready()) };
     const metricsRoutes = {
-      "/metrics": (): Answer => ({ contentType: metricsContentType, body: this.#metrics.expose() }),
+      "/metrics": ({ headers }: Request): Answer => {
+        const format = acceptedFormat(headers.get("accept"));
+        return { contentType: metricsContentTypes[format], body: this.#metrics.expose(format) };
+      },
     };
     if (probes && metrics && !metrics.tls && !metrics.refuse && isSame(probes, metrics)) {
       const server = serveHttp({ ...probes, routes: { ...probeRoutes, ...metricsRoutes }, onError });

@@ -12,6 +12,8 @@ export interface QueueMetrics {
 
 interface QueueGauges {
   depth(): number;
+  /** Of the key that has been ready for the longest time; 0 if none waits for a worker. */
+  oldestMs(): number;
   runningMs(): number[];
 }
 
@@ -30,12 +32,14 @@ export function queueMetrics(registry: Registry, name: string, gauges: QueueGaug
   const queued = histogram("queue_duration_seconds", "How long keys were queued before a worker took them.");
   const worked = histogram("work_duration_seconds", "How long it took to process a key.");
   const depth = gauge("depth", "Keys in the queue.");
+  const oldest = gauge("oldest_age_seconds", "How long the oldest key in the queue has been waiting for a worker.");
   const unfinished = gauge("unfinished_work_seconds", "The sum of the times that the running keys have been running.");
   const longest = gauge("longest_running_processor_seconds", "How long the longest-running key has been running.");
 
   const collect = (): void => {
     const seconds = gauges.runningMs().map((ms) => ms / 1000);
     depth.set(own, gauges.depth());
+    oldest.set(own, gauges.oldestMs() / 1000);
     unfinished.set(
       own,
       seconds.reduce((sum, each) => sum + each, 0),

@@ -289,7 +289,7 @@ describe("stopping", () => {
   });
 });
 
-test("the metrics have client-go's names", async () => {
+test("the metrics have client-go's names, and show the age of the oldest key", async () => {
   const metrics = metricsRegistry();
   const { clock, queue, work } = bench({ metrics });
   work((key, failures) => workFor(clock, 2000, key === "a/1" && failures === 0 ? retry : done)(key, failures));
@@ -297,6 +297,7 @@ test("the metrics have client-go's names", async () => {
   await clock.advance(1000);
   const own = '{name="q",controller="q"}';
   expect(metrics.expose()).toContain(`workqueue_depth${own} 2\n`);
+  expect(metrics.expose()).toContain(`workqueue_oldest_age_seconds${own} 1\n`);
   expect(metrics.expose()).toContain(`workqueue_longest_running_processor_seconds${own} 1\n`);
   expect(metrics.expose()).toContain(`workqueue_unfinished_work_seconds${own} 1\n`);
   await clock.advance(20_000);

@@ -13,10 +13,10 @@
  */
 import { backoffDelay, defaultBackoff, type BackoffPolicy } from "./backoff.ts";
 import { systemClock, type Clock } from "../clock.ts";
-import { fairQueue, namespaceOf } from "./fair-queue.ts";
+import { fairQueue } from "./fair-queue.ts";
 import { metricsRegistry, type Registry } from "../telemetry/metrics.ts";
 import { queueMetrics, type QueueMetrics } from "./queue-metrics.ts";
-import type { Key } from "../resource.ts";
+import { namespaceOf, type Key } from "../resource.ts";
 import { Schedule } from "./schedule.ts";
 
 /** When a key is reconciled next. */
@@ -98,6 +98,7 @@ class KeyedQueue implements WorkQueue {
     this.#waiting = new Schedule(this.#clock, (key) => this.#enqueue(key));
     this.#metrics = queueMetrics(options.metrics ?? metricsRegistry(), options.name, {
       depth: () => this.depth,
+      oldestMs: () => this.#oldestReadyMs(),
       runningMs: () => [...this.#running.values()].map((run) => this.#since(run.startedAt)),
     });
   }
@@ -250,6 +251,12 @@ class KeyedQueue implements WorkQueue {
 
   #settleIfIdle(): void {
     if (this.#state === "stopped" && this.#running.size === 0) this.#idle.resolve();
+  }
+
+  #oldestReadyMs(): number {
+    // The map is in the order in which keys became ready.
+    for (const since of this.#readySince.values()) return this.#since(since);
+    return 0;
   }
 
   #since(at: number): number {

@@ -58,7 +58,7 @@ class Room {
   context(part: Partial<ReconcileContext> = {}): ReconcileContext {
     const { signal } = new AbortController();
     const log = logger({ level: "debug", write: (line) => void this.logged.push(JSON.parse(line) as LogLine) });
-    return { now: 1000, monotonic: 5, signal, log, failures: 0, ...part };
+    return { now: 1000, monotonic: 5, signal, log, failures: 0, reconcileID: "1", ...part };
   }
 
   reconciler(definition: Partial<Definition> = {}): Reconcile {
@@ -299,7 +299,7 @@ describe("a status that only reports progress", () => {
     const reconcile = room.reconciler({
       observe: () => ({ lamp: room.lamp }),
       plan: () => planned(wanted),
-      withoutProgress: ({ light }) => light.split(":")[0],
+      progress: { without: ({ light }) => light.split(":")[0], everyMs: 1000 },
       ...definition,
     });
     const results: Result[] = [];
@@ -311,7 +311,7 @@ describe("a status that only reports progress", () => {
   }
   const lights = (room: Room): string[] => room.statuses.map((status) => (status as { light: string }).light);
 
-  test("is written a second after the last one, with the latest text", async () => {
+  test("is written an interval after the last one, with the latest text", async () => {
     const { room, results } = await lit([
       [0, "on: 1 %"],
       [100, "on: 20 %"],
@@ -346,7 +346,7 @@ describe("a status that only reports progress", () => {
   test("is written immediately if this process has not written it, or the kind reports no progress", async () => {
     const observe = () => ({ lamp: { ...lamp, status: { light: "on: 1 %" } } });
     expect(lights((await lit([[0, "on: 2 %"]], { observe })).room)).toEqual(["on: 2 %"]);
-    const plain = { withoutProgress: undefined } as unknown as Partial<Definition>;
+    const plain = { progress: undefined } as unknown as Partial<Definition>;
     expect(
       lights(
         (

@@ -74,8 +74,7 @@ export interface ReconcilerDefinition<T extends ObjectWithStatus, View, Step ext
     plan: Plan<Step, Outcome>,
     error: ApiError,
   ) => FallbackStatus<NonNullable<T["status"]>, View> | undefined;
-  /** The status without what only describes progress. If nothing else changes, it is written at most once a second. */
-  readonly withoutProgress?: (status: NonNullable<T["status"]>) => unknown;
+  readonly progress?: ProgressReports<NonNullable<T["status"]>>;
   /** Recorded after the status, so that the status already shows what an event reports. */
   readonly eventsOf?: (view: View, plan: Plan<Step, Outcome>) => readonly EventNote[];
   /** What the next pass needs to know and no object shows; undefined if there is nothing. */
@@ -84,6 +83,13 @@ export interface ReconcilerDefinition<T extends ObjectWithStatus, View, Step ext
   readonly publish?: (key: Key, settled: Published<View, Step, Outcome>) => void;
   /** Called for an object that does not exist. */
   readonly cleanUp?: (key: Key, signal: AbortSignal) => Promise<void> | void;
+}
+
+/** People can follow it, and what takes a few seconds does not cost a write for each of its steps. */
+export interface ProgressReports<Status> {
+  /** The status without what only describes progress. If nothing else changes, it is written at most this often. */
+  readonly without: (status: Status) => unknown;
+  readonly everyMs: number;
 }
 
 export interface FallbackStatus<Status, View> {
@@ -106,6 +112,7 @@ interface Settled<View, Step, Outcome> {
 interface Published<View, Step, Outcome> extends Settled<View, Step, Outcome> {
   /** Has the controller and the object as keys. */
   readonly log: Logger;
+  readonly reconcileID: string;
 }
 
 /** More plans in one pass mean that the facts of a step do not reach the rule that requested it. */
@@ -122,9 +129,6 @@ interface WrittenStatus {
 const behindMs = 1000;
 /** After that, the object may really be in this version again, because etcd was restored from a backup. */
 const maxBehindMs = 2 * 60_000;
-
-/** People can follow it, and a creation of a second does not cost a write for each of its steps. */
-const progressMs = 1000;
 
 export function reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome, Memory>(
   definition: ReconcilerDefinition<T, View, Step, Outcome, Memory>,
@@ -174,14 +178,14 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
 
   /** How long a status may wait that reports only progress. One that an event accompanies is written immediately. */
   #progressDelay(key: Key, { view, plan }: Settled<View, Step, Outcome>, { monotonic }: ReconcileContext): number {
-    const { objectIn, status, withoutProgress, eventsOf } = this.#definition;
+    const { objectIn, status, progress, eventsOf } = this.#definition;
     const before = objectIn(view).status;
     const writtenAt = this.#written.get(key)?.at;
-    if (!withoutProgress || !before || writtenAt === undefined) return 0;
+    if (!progress || !before || writtenAt === undefined) return 0;
     const wanted = status(view, plan);
     if (isDeepStrictEqual(wanted, before) || (eventsOf?.(view, plan) ?? []).length > 0) return 0;
-    const isProgress = isDeepStrictEqual(withoutProgress(wanted), withoutProgress(before));
-    return isProgress ? writtenAt + progressMs - monotonic : 0;
+    const isProgress = isDeepStrictEqual(progress.without(wanted), progress.without(before));
+    return isProgress ? writtenAt + progress.everyMs - monotonic : 0;
   }
 
   #moment(key: Key, { now, monotonic, signal }: ReconcileContext): Moment<Memory> {
@@ -287,7 +291,7 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
     const remembered = remember?.(view, plan, this.#moment(key, context));
     if (remembered === undefined) this.#memory.delete(key);
     else this.#memory.set(key, remembered);
-    publish?.(key, { view, plan, log: context.log });
+    publish?.(key, { view, plan, log: context.log, reconcileID: context.reconcileID });
   }
 }
 

@@ -166,6 +166,7 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
       key,
       ...(before && isActive(before) && { before }),
       ...(after && isActive(after) && { after }),
+      ...(after instanceof Archived && { isArchived: true as const }),
     };
     for (const [name, entry] of [["before", before] as const, ["after", after] as const]) {
       if (!(entry instanceof Archived)) continue;

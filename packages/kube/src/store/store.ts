@@ -6,6 +6,8 @@ export interface Change<T> {
   readonly key: Key;
   readonly before?: T;
   readonly after?: T;
+  /** `after` is archived: reading it unpacks it. */
+  readonly isArchived?: true;
 }
 
 export type ChangeListener<T> = (change: Change<T>) => void;

@@ -22,7 +22,7 @@ export interface Protection {
 
 interface HttpServerOptions extends Listen, Protection {
   /** By path. Synchronous: no route waits for anything. */
-  readonly routes: Readonly<Record<string, () => Answer>>;
+  readonly routes: Readonly<Record<string, (request: Request) => Answer>>;
   readonly onError: (error: unknown) => void;
 }
 
@@ -43,7 +43,7 @@ export function serveHttp(options: HttpServerOptions): HttpServer {
       const route = routes.get(new URL(request.url).pathname);
       if (!route) return text({ status: 404, body: "not found\n" });
       if (request.method !== "GET" && request.method !== "HEAD") return text({ status: 405, body: "GET only\n" });
-      return text((await options.refuse?.(request)) ?? route());
+      return text((await options.refuse?.(request)) ?? route(request));
     },
     error(error) {
       options.onError(error);

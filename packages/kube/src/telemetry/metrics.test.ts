@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { exposeProcess, metricsRegistry } from "./metrics.ts";
+import { acceptedFormat, exposeProcess, metricsRegistry } from "./metrics.ts";
 
 test("counters and gauges are exposed with help, type and labels", () => {
   const registry = metricsRegistry();
@@ -44,6 +44,48 @@ test("histogram buckets are cumulative and include their upper bound", () => {
     'd_seconds_count{c="x"} 4',
     "",
   ]);
+});
+
+test("OpenMetrics has the last exemplar of each bucket, and families of counters without _total", () => {
+  const registry = metricsRegistry();
+  registry.counter({ name: "runs_total", help: "Runs." });
+  registry.counter({ name: "odd", help: "Odd." });
+  const seconds = registry.histogram({ name: "d_seconds", help: "D.", buckets: [1] });
+  for (const [value, traceId] of [
+    [0.1, "aa"],
+    [0.2, "bb"],
+    [0.3, undefined],
+    [5, "cc"],
+  ] as const) {
+    seconds.observe({}, value, { traceId });
+  }
+  const timeless = registry.expose("openMetrics").replaceAll(/ \d{10}(\.\d+)?$/gm, " TIME");
+  expect(timeless.split("\n")).toEqual([
+    "# HELP runs Runs.",
+    "# TYPE runs counter",
+    "runs_total 0",
+    "# HELP odd Odd.",
+    "# TYPE odd unknown",
+    "odd 0",
+    "# HELP d_seconds D.",
+    "# TYPE d_seconds histogram",
+    'd_seconds_bucket{le="1"} 3 # {trace_id="bb"} 0.2 TIME',
+    'd_seconds_bucket{le="+Inf"} 4 # {trace_id="cc"} 5 TIME',
+    "d_seconds_sum 5.6",
+    "d_seconds_count 4",
+    "# EOF",
+    "",
+  ]);
+  expect(registry.expose()).not.toContain("trace_id");
+});
+
+test.each([
+  [null, "text"],
+  ["*/*", "text"],
+  ["text/plain;version=0.0.4;q=0.5", "text"],
+  ["application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.2", "openMetrics"],
+] as const)("a client that accepts %p gets the format %s", (accept, format) => {
+  expect(acceptedFormat(accept)).toBe(format);
 });
 
 test("special numbers are written as Prometheus expects", () => {
@@ -105,9 +147,11 @@ test("invalid names and decreasing counters are rejected", () => {
   expect(() => registry.counter({ name: "a", help: "" }).increment({}, -1)).toThrow("cannot decrease");
 });
 
-test("the memory and CPU time of the process are exposed", () => {
+test("the memory, CPU time and open files of the process are exposed", () => {
   const registry = metricsRegistry();
   exposeProcess(registry);
   expect(registry.expose()).toMatch(/process_resident_memory_bytes \d{7,}\n/);
+  expect(registry.expose()).toMatch(/process_heap_bytes \d{6,}\n/);
   expect(registry.expose()).toMatch(/process_cpu_seconds_total \d/);
+  expect(registry.expose()).toMatch(/process_open_fds [1-9]/);
 });

@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 
+import { mayUser } from "../client/access.ts";
 import type { Client } from "../client/client.ts";
 import { systemClock, type Clock } from "../clock.ts";
 import { resource, type KubeObject } from "../resource.ts";
@@ -21,22 +22,10 @@ interface User {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-interface SubjectAccessReview extends KubeObject {
-  readonly spec: object;
-  readonly status?: { readonly allowed?: boolean };
-}
-
 const tokenReviews = resource<TokenReview>({
   apiVersion: "authentication.k8s.io/v1",
   kind: "TokenReview",
   plural: "tokenreviews",
-  namespaced: false,
-});
-
-const accessReviews = resource<SubjectAccessReview>({
-  apiVersion: "authorization.k8s.io/v1",
-  kind: "SubjectAccessReview",
-  plural: "subjectaccessreviews",
   namespaced: false,
 });
 
@@ -79,11 +68,7 @@ async function decide(client: Client, token: string, path: string): Promise<Answ
   const { status } = await client.create(tokenReviews, { apiVersion, kind, metadata: {}, spec: { token } });
   if (!status?.authenticated) return unauthenticated;
   const { username, uid, groups, extra } = status.user ?? {};
-  const review = await client.create(accessReviews, {
-    apiVersion: accessReviews.apiVersion,
-    kind: accessReviews.kind,
-    metadata: {},
-    spec: { user: username, uid, groups, extra, nonResourceAttributes: { path, verb: "get" } },
-  });
-  return review.status?.allowed ? undefined : forbidden;
+  const nonResourceAttributes = { path, verb: "get" };
+  const isAllowed = await mayUser(client, { user: username, uid, groups, extra, nonResourceAttributes });
+  return isAllowed ? undefined : forbidden;
 }

@@ -50,7 +50,7 @@ export interface OperatorCa {
   /** The current certificate of the operator, for its connections to agents. */
   operatorCredentials(): Credentials;
   /** Whether the certificate in a workspace's Secret is still valid, and if not, why. */
-  assess(certificate: Certificate | undefined): Promise<CertificateState>;
+  assess(certificate: Pick<Certificate, "ca" | "cert"> | undefined): Promise<CertificateState>;
   /** A new certificate for the workspace's Secret (keys `ca.crt`, `tls.crt`, `tls.key`). */
   workspaceCertificate(workspace: WorkspaceRef): Promise<Certificate>;
 }

@@ -7,7 +7,7 @@
  */
 import { addEvent, noProgress } from "@pko/records";
 import { errorMessage } from "@pko/rpc";
-import type { Progress } from "@pko/records";
+import type { NumberedEvent, Progress } from "@pko/records";
 import type {
   CallError,
   Output,
@@ -28,6 +28,8 @@ interface FollowOptions extends DialOptions {
   readonly wake: () => void;
   readonly progressMs?: number;
   readonly unprepared?: () => void;
+  /** Called for each event of the run from the first on, also for those before a restart of this process. */
+  readonly onEvent?: (event: NumberedEvent) => void;
   readonly failed: (error: unknown) => void;
 }
 
@@ -128,7 +130,8 @@ export class FollowedRun {
   async #followOnce(): Promise<void> {
     const started = await this.#start();
     if (!started) return;
-    const result = started.result ?? (await this.#watch(started));
+    const isKnown = started.result && !this.#options.onEvent;
+    const result = isKnown ? started.result : await this.#watch(started);
     if (!result) return;
     const outputs = await this.#outputs(result);
     const plan = outputs && (await this.#plan(result));
@@ -161,7 +164,8 @@ export class FollowedRun {
   }
 
   async #watch(from: StartedRun): Promise<RunResult | undefined> {
-    const position = { nextSeq: from.lastSeq + 1, progress: from.progress, countedSeq: from.lastSeq };
+    const nextSeq = this.#options.onEvent ? 1 : from.lastSeq + 1;
+    const position = { nextSeq, progress: from.progress, countedSeq: from.lastSeq };
     while (!this.#signal.aborted) {
       const end = await this.#watchOnce(position);
       if (!end || this.#signal.aborted) return undefined;
@@ -201,7 +205,10 @@ export class FollowedRun {
 
   #advance(position: Position, update: Extract<WatchUpdate, { type: "event" | "progress" }>): void {
     this.#attempts.reached();
-    if (update.type === "event") position.nextSeq = update.seq + 1;
+    if (update.type === "event") {
+      position.nextSeq = update.seq + 1;
+      this.#options.onEvent?.(update);
+    }
     // A progress message may include events that arrive later.
     if (update.type === "event" && update.seq <= position.countedSeq) return;
     position.progress = update.type === "event" ? addEvent(position.progress, update.event) : update.progress;

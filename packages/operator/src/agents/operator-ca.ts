@@ -25,6 +25,7 @@ import {
   type Clock,
   type ApiObject,
   type Logger,
+  type Registry,
 } from "@pko/kube";
 import type { Credentials, WorkspaceRef } from "@pko/rpc";
 import {
@@ -43,6 +44,7 @@ import {
 } from "@pko/rpc/pki";
 import type { Secret } from "kubernetes-types/core/v1";
 
+import { exposeExpiry } from "../shared/certificate-expiry.ts";
 import type { OperatorCa } from "./agents.ts";
 import { authoritiesIn, buildCaSecret, caSecretPatch, isRotationRequested } from "./ca-secret.ts";
 import { ServerClock } from "./server-clock.ts";
@@ -53,6 +55,7 @@ interface OperatorCaOptions {
   readonly namespace: string;
   readonly clock?: Clock;
   readonly log?: Logger;
+  readonly metrics?: Registry;
 }
 
 export function operatorCa(options: OperatorCaOptions): OperatorCa {
@@ -92,6 +95,10 @@ class SecretCa implements OperatorCa {
     this.#clock = options.clock ?? systemClock;
     this.#log = (options.log ?? silentLogger).child({ logger: "ca" });
     this.#time = new ServerClock({ client: options.client, clock: this.#clock, log: this.#log });
+    if (options.metrics) {
+      exposeExpiry(options.metrics, "ca", () => this.#loaded?.authorities.at(-1)?.cert);
+      exposeExpiry(options.metrics, "operator", () => this.#loaded?.own.cert);
+    }
   }
 
   async load(): Promise<void> {
@@ -124,7 +131,7 @@ class SecretCa implements OperatorCa {
     return this.#loaded.own;
   }
 
-  async assess(certificate: Certificate | undefined): Promise<CertificateState> {
+  async assess(certificate: Pick<Certificate, "ca" | "cert"> | undefined): Promise<CertificateState> {
     const { authorities } = this.#loaded ?? (await this.#reload());
     const state = certificateState(certificate, authorities, this.#time.local());
     return state === "current" ? state : certificateState(certificate, authorities, await this.#time.server());

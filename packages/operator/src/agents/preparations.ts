@@ -16,15 +16,35 @@ import {
   type Logger,
 } from "@pko/kube";
 import { errorMessage } from "@pko/rpc";
-import type { CallError, PrepareFailure, PrepareRequest, ProjectInfo, WorkspaceRef } from "@pko/rpc";
+import type {
+  CallError,
+  KnownCli,
+  Prepared,
+  PrepareFailure,
+  PreparePhase,
+  PrepareRequest,
+  ProjectInfo,
+  WorkspaceRef,
+} from "@pko/rpc";
 
 import { contentHash } from "../shared/digest.ts";
 import type { AgentPod, Preparation, Preparations, Projects, Stoppable } from "./agents.ts";
 import { Attempts, dial, type DialOptions } from "./dial.ts";
+import { KnownClis } from "./known-clis.ts";
 
 interface PreparationsOptions extends DialOptions {
   /** Called when the state of a workspace's preparation has changed. */
   readonly wake: (workspace: WorkspaceRef) => void;
+  /** Called at the end of each preparation, for traces. */
+  readonly onEnd?: (workspace: WorkspaceRef, preparation: EndedPreparation) => void;
+}
+
+export interface EndedPreparation {
+  /** Of the request, in milliseconds since the epoch. */
+  readonly startMs: number;
+  readonly phases: readonly { readonly phase: PreparePhase; readonly startMs: number }[];
+  /** Absent if it succeeded. */
+  readonly error?: string;
 }
 
 /** A run requests a renewal at each attempt to start, and each renewal costs a preparation or a pass over the Workspace. */
@@ -50,6 +70,7 @@ class PreparedWorkspaces implements Preparations, Projects, Stoppable {
   readonly #entries = new Map<string, PreparedPod>();
   readonly #projects = new Map<string, ProjectInfo>();
   readonly #renewals = new Map<string, Renewal>();
+  readonly #knownClis = new KnownClis();
 
   constructor(options: PreparationsOptions) {
     this.#options = options;
@@ -123,17 +144,25 @@ class PreparedWorkspaces implements Preparations, Projects, Stoppable {
 
   #start(pod: AgentPod, wanted: Wanted): PreparedPod {
     const key = refKey(pod.workspace);
+    const logged = { namespace: pod.workspace.namespace, workspace: pod.workspace.name };
     const entry = new PreparedPod(pod, wanted, {
       ...this.#options,
       clock: this.#clock,
+      knownClis: () => this.#knownClis.in(pod.workspace.namespace),
       changed: (state) => {
-        if (state.state === "done" && state.result.ok) this.#projects.set(key, state.result.prepared.project);
+        if (state.state === "done" && state.result.ok) this.#learn(pod.workspace, state.result.prepared);
         this.#options.wake(pod.workspace);
       },
-      failed: (error) => this.#log.error("preparing a workspace failed unexpectedly", { workspace: key, error }),
+      onEnd: (preparation) => this.#options.onEnd?.(pod.workspace, preparation),
+      failed: (error) => this.#log.error("preparing a workspace failed unexpectedly", { ...logged, error }),
     });
     this.#entries.set(key, entry);
     return entry;
+  }
+
+  #learn(workspace: WorkspaceRef, { project, cli, pulumiVersion }: Prepared): void {
+    this.#projects.set(refKey(workspace), project);
+    if (cli !== undefined) this.#knownClis.learn(workspace.namespace, { cli, version: pulumiVersion });
   }
 }
 
@@ -144,7 +173,10 @@ interface Wanted {
 }
 
 interface EntryOptions extends DialOptions {
+  readonly clock: Clock;
+  readonly knownClis: () => readonly KnownCli[];
   readonly changed: (state: Preparation) => void;
+  readonly onEnd: (preparation: EndedPreparation) => void;
   readonly failed: (error: unknown) => void;
 }
 
@@ -217,9 +249,18 @@ class PreparedPod {
 
   /** True if the request needs no repetition. */
   async #request(signal: AbortSignal): Promise<boolean> {
-    const reply = await dial(this.#options, this.#pod).prepare(this.wanted.request, {
+    const { clock } = this.#options;
+    const startMs = clock.now();
+    const phases: { phase: PreparePhase; startMs: number }[] = [];
+    // Not a part of what is wanted: learning a version must not prepare other workspaces again.
+    const known = this.#options.knownClis();
+    const request = { ...this.wanted.request, ...(known.length > 0 && { knownClis: [...known] }) };
+    const reply = await dial(this.#options, this.#pod).prepare(request, {
       signal,
-      onPhase: (phase) => this.#set({ state: "running", phase }),
+      onPhase: (phase) => {
+        phases.push({ phase, startMs: clock.now() });
+        this.#set({ state: "running", phase });
+      },
     });
     if (signal.aborted) return true;
     if (!reply.ok) return await this.#handleError(reply.error, signal);
@@ -228,7 +269,9 @@ class PreparedPod {
       await this.#attempts.afterRejection(signal);
       return false;
     }
-    this.#set({ state: "done", result: reply.value });
+    const { value: result } = reply;
+    this.#options.onEnd({ startMs, phases, ...(!result.ok && { error: result.failure.message }) });
+    this.#set({ state: "done", result });
     return true;
   }
 

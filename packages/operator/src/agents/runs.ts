@@ -1,5 +1,6 @@
 /** The runs that the operator follows, each independently: no worker waits for one. */
 import { silentLogger, systemClock, type Logger } from "@pko/kube";
+import type { NumberedEvent } from "@pko/records";
 import type { StartRequest } from "@pko/rpc";
 
 import type { AgentPod, Run, Runs, Stoppable } from "./agents.ts";
@@ -10,6 +11,8 @@ interface RunsOptions extends DialOptions {
   /** Called when the state of a run has changed; for progress, at most once per `progressMs`. */
   readonly wake: (runId: string) => void;
   readonly progressMs?: number;
+  /** Called for each event of a run, for traces. With it, the events of a run that was started before are read again. */
+  readonly onEvent?: (runId: string, event: NumberedEvent) => void;
   /** Called when an agent cannot start a run because its workspace is not prepared. */
   readonly unprepared?: (pod: AgentPod, runId: string) => void;
 }
@@ -65,8 +68,10 @@ class FollowedRuns implements Runs, Stoppable {
     const known = this.#entries.get(runId);
     if (known?.isAt(pod) && (known.mayStart || !request)) return known;
     known?.end();
+    const { onEvent, ...options } = this.#options;
     const entry = new FollowedRun(pod, request ?? { runId }, {
-      ...this.#options,
+      ...options,
+      ...(onEvent && { onEvent: (event) => onEvent(runId, event) }),
       clock: this.#options.clock ?? systemClock,
       wake: () => this.#options.wake(runId),
       unprepared: () => this.#options.unprepared?.(pod, runId),

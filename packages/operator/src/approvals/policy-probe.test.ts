@@ -128,6 +128,18 @@ describe("the admission policy for Approvals", () => {
     expect(clock.pending).toBe(0);
   });
 
+  test("is enough where only a WorkspaceClass requires approvals, until a Stack does, too", async () => {
+    const { clock, woken, probe, follow } = setting(denied, { shop: undefined });
+    probe.follow("web", { namespace: "team", name: "web", wake: () => woken.push("web") });
+    await clock.advance(0);
+    expect(probe.state("team")).toEqual({ kind: "inForce" });
+    // Its `approval` can be removed.
+    follow("shop");
+    expect(probe.state("team")).toEqual({ kind: "unknown" });
+    await clock.advance(0);
+    expect(probe.state("team")).toEqual({ kind: "missing", policy: "safeguards" });
+  });
+
   test("is checked once a minute in each namespace, however many Stacks require it", async () => {
     const { clock, checks, follow } = setting(denied);
     follow("web");

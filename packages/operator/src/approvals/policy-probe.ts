@@ -48,8 +48,8 @@ export interface PolicyProbe {
 export interface FollowedStack {
   readonly namespace: string;
   readonly name: string;
-  /** As in its spec. */
-  readonly required: string;
+  /** As in its spec; absent if only the WorkspaceClass requires approvals, which no user of the namespace can change. */
+  readonly required?: string;
   /** Called when the state has changed. */
   readonly wake: () => void;
 }
@@ -69,9 +69,22 @@ interface Entry {
   checkedAt: number;
   cancelTimer: (() => void) | undefined;
   readonly followers: Map<string, FollowedStack>;
+  /** Whether a Stack has required approvals itself when the policies were checked. */
+  hasCheckedSafeguards: boolean;
 }
 
 const unknown: PolicyState = { kind: "unknown" };
+
+const lacksSafeguards = ({ hasCheckedSafeguards, followers }: Entry): boolean =>
+  !hasCheckedSafeguards && followers.values().some(({ required }) => required !== undefined);
+
+const newEntry = (): Entry => ({
+  state: unknown,
+  checkedAt: -Infinity,
+  cancelTimer: undefined,
+  followers: new Map(),
+  hasCheckedSafeguards: false,
+});
 
 export function policyProbe(options: PolicyProbeOptions): PolicyProbe {
   return new Probe(options);
@@ -101,6 +114,7 @@ class Probe implements PolicyProbe {
     this.#namespaceOf.set(user, namespace);
     const entry = this.#entryFor(namespace);
     entry.followers.set(user, followed);
+    if (lacksSafeguards(entry)) this.#checkNow(entry);
     if (!entry.cancelTimer) this.#schedule(namespace, entry);
   }
 
@@ -124,11 +138,20 @@ class Probe implements PolicyProbe {
 
   #entryFor(namespace: string): Entry {
     const known = this.#entries.get(namespace);
-    const entry = known ?? { state: unknown, checkedAt: -Infinity, cancelTimer: undefined, followers: new Map() };
+    const entry = known ?? newEntry();
     // Nobody followed it for a while: what was found then may no longer be true.
     if (!entry.cancelTimer && this.#clock.monotonic() - entry.checkedAt >= this.#everyMs) entry.state = unknown;
     this.#entries.set(namespace, entry);
     return entry;
+  }
+
+  /** What was found so far is not enough. */
+  #checkNow(entry: Entry): void {
+    if (entry.state.kind !== "inForce") return;
+    entry.state = unknown;
+    entry.checkedAt = -Infinity;
+    entry.cancelTimer?.();
+    entry.cancelTimer = undefined;
   }
 
   get #everyMs(): number {
@@ -144,7 +167,9 @@ class Probe implements PolicyProbe {
     const { signal } = this.#lifetime;
     const timer = entry.cancelTimer;
     entry.checkedAt = this.#clock.monotonic();
-    const state = await this.#stateNow(namespace, entry, signal);
+    let state = await this.#stateNow(namespace, entry, signal);
+    // A Stack that requires approvals itself came in the meantime.
+    if (lacksSafeguards(entry)) state = await this.#stateNow(namespace, entry, signal);
     if (signal.aborted) return;
     const hasChanged = state.kind !== entry.state.kind || policyIn(state) !== policyIn(entry.state);
     entry.state = state;
@@ -155,10 +180,13 @@ class Probe implements PolicyProbe {
     for (const { wake } of entry.followers.values()) wake();
   }
 
-  async #stateNow(namespace: string, { state: before, followers }: Entry, signal: AbortSignal): Promise<PolicyState> {
+  async #stateNow(namespace: string, entry: Entry, signal: AbortSignal): Promise<PolicyState> {
+    const { state: before, followers } = entry;
     try {
       if (!(await this.#isApprovalDenied(namespace, signal))) return { kind: "missing", policy: "approvals" };
-      const followed = [...followers.values()];
+      const followed = [...followers.values()].filter(({ required }) => required !== undefined);
+      entry.hasCheckedSafeguards = followed.length > 0;
+      if (followed.length === 0) return { kind: "inForce" };
       const isDenied = await this.#isWeakeningDenied(namespace, followed, signal);
       if (isDenied === undefined) return unknown;
       return isDenied ? { kind: "inForce" } : { kind: "missing", policy: "safeguards" };
@@ -185,7 +213,7 @@ class Probe implements PolicyProbe {
     signal: AbortSignal,
   ): Promise<boolean | undefined> {
     let reason: unknown;
-    for (const { name, required } of followed) {
+    for (const { name, required = "" } of followed) {
       try {
         const change = { patch: weakening(required), dryRun: true, signal };
         return await isDenied(this.#options.client.patch(stacks, { namespace, name }, change), "approval.required");

@@ -2,9 +2,9 @@
 import { workspaceClassKind } from "@pko/api";
 import {
   builtin,
+  mayClient,
   metadataOf,
   reflector,
-  resource,
   type Client,
   type KubeObject,
   type Logger,
@@ -13,19 +13,6 @@ import {
 
 import { workspaceClasses } from "../kinds.ts";
 import type { ClassReflectors } from "../shared/workspace-classes.ts";
-
-interface AccessReview extends KubeObject {
-  readonly spec: object;
-  readonly status?: { readonly allowed?: boolean };
-}
-
-/** Every authenticated client may create these. */
-const accessReviews = resource<AccessReview>({
-  apiVersion: "authorization.k8s.io/v1",
-  kind: "SelfSubjectAccessReview",
-  plural: "selfsubjectaccessreviews",
-  namespaced: false,
-});
 
 const needed = [
   { group: "auto.pulumi.com", resource: workspaceClassKind.plural },
@@ -53,12 +40,6 @@ async function missingPermissions(client: Client): Promise<string[]> {
   const wanted = needed.flatMap(({ group, resource: plural }) =>
     ["list", "watch"].map((verb) => ({ verb, group, resource: plural })),
   );
-  const allowed = await Promise.all(wanted.map((attributes) => isAllowed(client, attributes)));
+  const allowed = await Promise.all(wanted.map((attributes) => mayClient(client, attributes)));
   return wanted.flatMap(({ verb, resource: plural }, index) => (allowed[index] ? [] : [`${verb} ${plural}`]));
-}
-
-async function isAllowed(client: Client, resourceAttributes: object): Promise<boolean> {
-  const { apiVersion, kind } = accessReviews;
-  const body = { apiVersion, kind, metadata: {}, spec: { resourceAttributes } };
-  return (await client.create(accessReviews, body)).status?.allowed === true;
 }

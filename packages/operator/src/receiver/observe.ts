@@ -1,8 +1,9 @@
 /** All reads of a Receiver's reconcile. */
 import type { Receiver } from "@pko/api";
-import { builtin, isForbidden, type Client, type Key, type Moment, type Store } from "@pko/kube";
+import { type Client, type Key, type Moment, type Store } from "@pko/kube";
 
 import { versionOf } from "../inputs/reference-poller.ts";
+import { findSecret } from "../shared/objects/find-secret.ts";
 import type { ActiveReceivers } from "../webhooks/active-receivers.ts";
 import { secretKeyOf } from "./secret-key.ts";
 import type { ReceiverView, SecretView } from "./view.ts";
@@ -34,15 +35,6 @@ export async function observeReceiver(
   const secret =
     found === "forbidden" ? ({ kind: "forbidden" } as const) : secretView(found?.data, secretKeyOf(receiver));
   return { now, receiver, isServed, secret, secretObject, deliveries: active.deliveriesOf(key) };
-}
-
-async function findSecret(client: Client, ref: { namespace: string; name: string }, signal: AbortSignal) {
-  try {
-    return await client.find(builtin.secrets, ref, { signal });
-  } catch (error) {
-    if (isForbidden(error)) return "forbidden";
-    throw error;
-  }
 }
 
 export function secretView(data: Readonly<Record<string, string>> | undefined, key: string): SecretView {

@@ -51,6 +51,8 @@ export function recordsController(options: RecordsControllerOptions): Controller
   const total = totalOf(records);
   const gauge = metrics.gauge({ name: "update_records_bytes", help: "The size of all records of runs together." });
   metrics.onCollect(() => gauge.set({}, total()));
+  const limit = metrics.gauge({ name: "update_records_limit_bytes", help: "How large all records together may be." });
+  limit.set({}, options.maxTotalBytes);
   const deletions = metrics.counter({
     name: "update_records_deleted_total",
     help: "Records that were deleted because all records together exceeded their budget.",

@@ -1,5 +1,13 @@
 /** When a plan needs an approval, and which Approval decides. Pure. */
-import { stackApproval, type Approval, type Control, type Stack, type UpdatePlan, type UpdateSpec } from "@pko/api";
+import {
+  stackApproval,
+  type Approval,
+  type ApprovalRequirement,
+  type Control,
+  type Stack,
+  type UpdatePlan,
+  type UpdateSpec,
+} from "@pko/api";
 import { refKey, type Key } from "@pko/kube";
 
 import { parseTimestamp } from "./parse-timestamp.ts";
@@ -16,10 +24,16 @@ export const planKeyOf = ({ metadata, spec }: Approval): Key =>
 
 export type ApprovalPolicy = NonNullable<Control["approval"]>;
 
-/** Known even if the rest of the spec is invalid. Undefined if no approval is ever required. */
-export function approvalPolicyOf({ spec }: Pick<Stack, "spec">): ApprovalPolicy | undefined {
+/**
+ * Known even if the rest of the spec is invalid. Undefined if no approval is ever required. `least`: what the WorkspaceClass of the
+ * namespace requires.
+ */
+export function approvalPolicyOf(
+  { spec }: Pick<Stack, "spec">,
+  least?: ApprovalRequirement,
+): ApprovalPolicy | undefined {
   const known: Partial<Stack["spec"]> | undefined = spec;
-  return stackApproval(known ?? {});
+  return stackApproval(known ?? {}, least);
 }
 
 /** A preview, a refresh that shows drift, and a plan for a destroy change nothing. A refresh writes only the state. */

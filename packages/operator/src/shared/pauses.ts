@@ -3,6 +3,9 @@
  * object, so it is the same after a restart, and objects that were created or changed together do not stay together.
  */
 
+/** How often a status is written that only reports progress: of a start, which usually takes a few seconds, and of a run. */
+export const progressMs = { start: 3000, run: 1000 } as const;
+
 const jitter = 0.1;
 
 /** The duration, up to 10 % shorter or longer. */

@@ -1,5 +1,5 @@
 /** Reading Updates: by their Workspace, from the store or from the API server. */
-import { isComplete, parseDuration, type Update, type Workspace } from "@pko/api";
+import { isComplete, parseDuration, triggerAnnotation, type Update, type Workspace } from "@pko/api";
 import {
   keyOf,
   metadataOf,
@@ -38,7 +38,37 @@ export const updateIndexers = {
 export function restsUntil(update: Update): number | undefined {
   const { finalizers = [], deletionTimestamp } = update.metadata;
   if (!isComplete(update) || finalizers.length > 0 || deletionTimestamp !== undefined) return undefined;
+  if (isReportDue(update)) return undefined;
   return expiryOf(update) ?? Infinity;
+}
+
+/** Something newer replaced it before it started. */
+export const isWithdrawn = (update: Update): boolean =>
+  findCondition(update, "Failed")?.reason === "Canceled" && update.status?.startTime === undefined;
+
+/** Whether a forge still shows that a complete Update is running or that its plan is not applied, or has not received its result. */
+export function isReportDue({ status }: Update): boolean {
+  const { due = false, state, problem } = status?.report ?? {};
+  return due || problem !== undefined || state === "running" || state === "pending";
+}
+
+/**
+ * The commit that an Update deploys or previews. A drift check and a destroy are not about a commit. The revision of a Flux source
+ * has the branch, too: `main@sha1:…`.
+ */
+export function commitOf({ metadata, spec }: Update): string | undefined {
+  if (spec?.previewOnly || (spec?.type !== "up" && spec?.type !== "preview")) return undefined;
+  const revision = revisionIn(metadata.annotations?.[triggerAnnotation]);
+  return /^(?:.*@?sha(?:1|256):)?([0-9a-f]{40}|[0-9a-f]{64})$/.exec(revision)?.[1];
+}
+
+function revisionIn(trigger = "{}"): string {
+  try {
+    const { revision } = JSON.parse(trigger) as { readonly revision?: unknown };
+    return typeof revision === "string" ? revision : "";
+  } catch {
+    return "";
+  }
 }
 
 /** When the TTL of a complete Update expires; undefined if it has none, or one without a known end. */

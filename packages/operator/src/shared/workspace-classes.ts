@@ -1,5 +1,7 @@
 /** Which WorkspaceClass applies to a namespace. Pure, apart from what the stores contain. */
-import type { LabelSelector, WorkspaceClass, WorkspaceClassSpec } from "@pko/api";
+import { isDeepStrictEqual } from "node:util";
+
+import type { ApprovalRequirement, LabelSelector, WorkspaceClass, WorkspaceClassSpec } from "@pko/api";
 import { keyOf, refKey, watching, type Change, type Key, type KubeObject, type Reflector, type Store } from "@pko/kube";
 
 export interface AppliedClass {
@@ -47,6 +49,10 @@ export function namespaceLimit(classes: ClassReader, byDefault: number): (namesp
     return (view.kind === "one" ? view.spec.maxConcurrentUpdates : undefined) ?? byDefault;
   };
 }
+
+/** What the updates of all Stacks of the namespace need at least. Nothing starts while the class is unknown, or there are two. */
+export const leastApproval = (view: ClassView): ApprovalRequirement =>
+  (view.kind === "one" ? view.spec.approval?.required : undefined) ?? "Never";
 
 export function classOf({ classes, namespaces }: ClassStores, namespace: string): ClassView {
   const all = classes.list();
@@ -121,7 +127,4 @@ function selectedBy({ before, after }: Change<WorkspaceClass>, namespaces: Store
 }
 
 const isRelabeled = ({ before, after }: Change<KubeObject>): boolean =>
-  labelText(before) !== labelText(after) || before === undefined;
-
-const labelText = (object: KubeObject | undefined): string =>
-  JSON.stringify(Object.entries(object?.metadata.labels ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  before === undefined || !isDeepStrictEqual(before.metadata.labels ?? {}, after?.metadata.labels ?? {});

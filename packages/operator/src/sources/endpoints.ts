@@ -6,9 +6,16 @@ import { backoffDelay, type BackoffPolicy, type Clock } from "@pko/kube";
 
 import type { GitRefs } from "./git-remote.ts";
 
-type Failure = Extract<GitRefs, { kind: "failed" }>;
+type GitFailure = Extract<GitRefs, { kind: "failed" }>;
 
-export interface Endpoint {
+/** Only "unreachable" means that the server does not respond. */
+interface FailedPoll {
+  readonly kind: "failed";
+  readonly problem: string;
+  readonly retryAfterMs?: number;
+}
+
+export interface Endpoint<Failure extends FailedPoll = GitFailure> {
   /** Rounds without a success: polls that ran at the same time count once. */
   readonly failures: number;
   readonly restsUntil: number;
@@ -22,10 +29,10 @@ const maxKnown = 1000;
 /** Longer than any rest. */
 const keptMs = 60 * 60_000;
 
-export class Endpoints {
+export class Endpoints<Failure extends FailedPoll = GitFailure> {
   readonly #clock: Clock;
   readonly #random: () => number;
-  readonly #failing = new Map<string, Endpoint>();
+  readonly #failing = new Map<string, Endpoint<Failure>>();
 
   constructor(clock: Clock, random: () => number) {
     this.#clock = clock;
@@ -33,17 +40,17 @@ export class Endpoints {
   }
 
   /** Undefined if the last poll did not fail, or if nothing was polled. */
-  failing(id: string): Endpoint | undefined {
+  failing(id: string): Endpoint<Failure> | undefined {
     return this.#failing.get(id);
   }
 
-  resting(id: string): Endpoint | undefined {
+  resting(id: string): Endpoint<Failure> | undefined {
     const endpoint = this.#failing.get(id);
     return endpoint && endpoint.restsUntil > this.#clock.monotonic() ? endpoint : undefined;
   }
 
   /** Any response shows that the server works, even one that rejects the credentials. */
-  record(id: string, result: GitRefs, startedAt: number): void {
+  record(id: string, result: Failure | { readonly kind: "listed" }, startedAt: number): void {
     if (result.kind === "listed" || result.problem !== "unreachable") {
       this.#failing.delete(id);
       return;

@@ -12,8 +12,8 @@ export type FollowedSource =
       readonly kind: "git";
       readonly wanted: GitFollow;
       readonly seen: GitPollResult;
-      /** For its path filters. */
-      readonly comparison?: Comparison;
+      /** For its path filters, and for a plan that is not applied yet. */
+      readonly comparisons: readonly Comparison[];
     }
   | { readonly kind: "flux"; readonly wanted: FluxFollow; readonly seen: SourceView };
 
@@ -27,7 +27,7 @@ export function followSource(pollers: SourcePollers, key: Key, followed: Followe
   const { git, flux, comparisons } = pollers;
   if (followed?.kind === "git") git.follow(key, followed.wanted, followed.seen);
   else git.forget(key);
-  comparisons.follow(key, followed?.kind === "git" ? followed.comparison : undefined);
+  comparisons.follow(key, followed?.kind === "git" ? followed.comparisons : []);
   if (followed?.kind === "flux") flux.follow(key, followed.wanted, followed.seen);
   else flux.forget(key);
 }

@@ -34,6 +34,25 @@ test.each([3_600_000, -3_600_000])("polls on schedule when the wall clock is set
   expect(polledAt).toEqual([50, 60_050, 120_050]);
 });
 
+test("reports each commit that it finds for a Stack, with the time of the poll", async () => {
+  const clock = manualClock();
+  const found: unknown[] = [];
+  let commit = "c1";
+  const list = async () => ({ kind: "listed", commits: new Map([["refs/heads/main", commit]]) }) as const;
+  const onFound = (key: string, poll: object) => found.push({ key, ...poll });
+  const poller = gitPoller({ lister: inProcess(list), wake: () => undefined, clock, random: () => 0, onFound });
+  const start = clock.now();
+  poller.follow("team/web", follow, pending);
+  await clock.advance(60_000);
+  commit = "c2";
+  await clock.advance(120_000);
+  poller.stop();
+  expect(found).toEqual([
+    { key: "team/web", startMs: start + 50, host: "git.example", commit: "c1" },
+    { key: "team/web", startMs: start + 60_050, host: "git.example", commit: "c2" },
+  ]);
+});
+
 describe("reading the latest result", () => {
   function polled() {
     const clock = manualClock();
@@ -364,6 +383,14 @@ describe("a push that a webhook reports", () => {
     };
     return { clock, polledAt, woken, state, read, push, settle, since: () => clock.monotonic() - start, poller };
   }
+
+  test("is not polled for a webhook about a pull request, which changes no branch that a Stack follows", async () => {
+    const { clock, polledAt, push, settle } = followed();
+    await settle();
+    expect(push({ isPullRequest: true })).toBe(0);
+    await clock.advance(1000);
+    expect(polledAt).toEqual([]);
+  });
 
   test("is polled at once, and wakes the Stack", async () => {
     const { clock, polledAt, woken, state, push, settle, since, poller } = followed();

@@ -3,7 +3,7 @@
  * current result, and its key is woken when the result has changed. Which poll starts next is decided by `PollQueue`.
  */
 import { candidateRefs, type GitRef } from "@pko/api";
-import { parseKey, silentLogger, systemClock, type Clock, type Key, type Logger, type Registry } from "@pko/kube";
+import { namespaceOf, silentLogger, systemClock, type Clock, type Key, type Logger, type Registry } from "@pko/kube";
 
 import type { Push } from "../shared/channels/pushes.ts";
 import { contentHash } from "../shared/digest.ts";
@@ -51,6 +51,15 @@ interface GitPollerOptions {
   readonly log?: Logger;
   readonly random?: () => number;
   readonly metrics?: Registry;
+  /** Called when a poll has found another commit for a Stack, for traces. */
+  readonly onFound?: (key: Key, poll: FoundCommit) => void;
+}
+
+interface FoundCommit {
+  /** Of the poll, in milliseconds since the epoch. */
+  readonly startMs: number;
+  readonly host: string;
+  readonly commit: string;
 }
 
 /** A git process takes memory, and a hundred times the CPU time of a request. */
@@ -184,6 +193,7 @@ class Poller implements GitPoller {
   }
 
   pushed(push: Push): number {
+    if (push.isPullRequest) return 0;
     const ids = push.repositories.flatMap((url) => repositoryId(url) ?? []);
     const at = this.#clock.monotonic();
     let count = 0;
@@ -412,10 +422,17 @@ class Poller implements GitPoller {
       else if (follower.isPushed) follower.pushedAt = poll.at;
       follower.isPushed = false;
       follower.reported = resultFor(follower, group);
+      this.#reportFound(key, { group, found: follower.reported, at: poll.at });
       this.#options.wake(key);
     }
     this.#schedule(group);
     group.isSpread = true;
+  }
+
+  #reportFound(key: Key, { group, found, at }: { group: Group; found: GitPollResult; at: number }): void {
+    if (found.kind !== "found") return;
+    const startMs = this.#clock.now() - (this.#clock.monotonic() - at);
+    this.#options.onFound?.(key, { startMs, host: group.host, commit: found.commit });
   }
 
   #gauges(): PollGauges {
@@ -458,8 +475,6 @@ function isPushed({ namespace, refs }: Push, key: Key, follower: Follower): bool
 function endpointOf({ followers, server }: Group): string {
   return `${namespaceOf(followers.keys().next().value ?? "")} ${server}`;
 }
-
-const namespaceOf = (key: Key): string => parseKey(key).namespace ?? "";
 
 /** The start of the poll that led to a result; infinity if there is none. */
 function startOf(result: GitPollResult, { listed, failed }: Group): number {

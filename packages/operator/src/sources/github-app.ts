@@ -16,6 +16,8 @@ export interface GitHubApp {
   readonly privateKey: string;
   /** The repository's URL: an Enterprise server has its own API. */
   readonly repository: string;
+  /** The root of the API, if it is known. */
+  readonly api?: string;
   /** Certificates of the server's private CA, in PEM. */
   readonly ca?: string;
 }
@@ -75,13 +77,12 @@ const failed = (message: string): Exchanged => ({ ok: false, message });
 
 async function exchange(app: GitHubApp, options: GitHubAppOptions, signal?: AbortSignal): Promise<Exchanged> {
   const { clock = systemClock, policy, apiOf = defaultApi } = options;
-  const repository = URL.parse(app.repository);
-  if (!repository || repository.protocol === "ssh:")
-    return failed("a GitHub App can authenticate to https repositories only");
+  const api = app.api ?? apiFor(URL.parse(app.repository), apiOf);
+  if (api === undefined) return failed("a GitHub App can authenticate to https repositories only");
   if (!/^\d+$/.test(app.installationId)) return failed("the installation ID of the GitHub App is not a number");
   const jwt = signedJwt(app, clock.now());
   if (jwt === undefined) return failed("the private key of the GitHub App is not a PEM key");
-  const url = new URL(`${apiOf(repository)}/app/installations/${app.installationId}/access_tokens`);
+  const url = new URL(`${api}/app/installations/${app.installationId}/access_tokens`);
   const { inherited = {}, lookup } = options;
   const ca = app.ca ?? (await trustedCaCertificates(inherited));
   const limit = AbortSignal.timeout(timeoutMs);
@@ -103,6 +104,9 @@ async function exchange(app: GitHubApp, options: GitHubAppOptions, signal?: Abor
     return failed(`${url.host} does not respond`);
   }
 }
+
+const apiFor = (repository: URL | null, apiOf: (repository: URL) => string): string | undefined =>
+  !repository || repository.protocol === "ssh:" ? undefined : apiOf(repository);
 
 /** Without the server's error message, which may contain anything. */
 async function readResponse(response: HttpResponse, now: number): Promise<Exchanged> {

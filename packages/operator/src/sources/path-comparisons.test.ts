@@ -26,31 +26,31 @@ function opened(stuck: readonly string[] = []) {
 
 test("Stacks share a comparison, and each of them is woken once", async () => {
   const { clock, comparisons, woken, started } = opened();
-  for (const key of ["team/web", "team/api", "team/web"]) comparisons.follow(key, comparison("c1"));
+  for (const key of ["team/web", "team/api", "team/web"]) comparisons.follow(key, [comparison("c1")]);
   await clock.advance(0);
   expect(comparisons.latest(comparison("c1"))).toEqual(compared);
-  for (const key of ["team/web", "team/api"]) comparisons.follow(key, comparison("c1"));
+  for (const key of ["team/web", "team/api"]) comparisons.follow(key, [comparison("c1")]);
   expect([started, woken]).toEqual([["c1"], ["team/web", "team/api"]]);
 });
 
 test("a Stack is woken if the comparison ended between its two calls", async () => {
   const { clock, comparisons, woken } = opened();
-  comparisons.follow("team/web", comparison("c1"));
+  comparisons.follow("team/web", [comparison("c1")]);
   expect(comparisons.latest(comparison("c1"))).toBeUndefined();
   await clock.advance(0);
-  comparisons.follow("team/api", comparison("c1"));
-  comparisons.follow("team/api", comparison("c1"));
+  comparisons.follow("team/api", [comparison("c1")]);
+  comparisons.follow("team/api", [comparison("c1")]);
   expect(woken).toEqual(["team/web", "team/api"]);
 });
 
 test("a comparison also waits in the line of another namespace that needs it", async () => {
   const slow = ["s1", "s2", "s3"];
   const { clock, comparisons, started, woken } = opened(slow);
-  for (const to of slow) comparisons.follow(`busy/${to}`, comparison(to, `${to}.example`));
-  comparisons.follow("busy/web", comparison("c1"));
+  for (const to of slow) comparisons.follow(`busy/${to}`, [comparison(to, `${to}.example`)]);
+  comparisons.follow("busy/web", [comparison("c1")]);
   await clock.advance(0);
   expect(started).toEqual(slow);
-  comparisons.follow("idle/web", comparison("c1"));
+  comparisons.follow("idle/web", [comparison("c1")]);
   await clock.advance(0);
   expect(started).toEqual([...slow, "c1"]);
   expect(woken).toEqual(["busy/web", "idle/web"]);
@@ -58,8 +58,20 @@ test("a comparison also waits in the line of another namespace that needs it", a
 
 test("a comparison that does not end in time is unknown", async () => {
   const { clock, comparisons, woken } = opened(["c1"]);
-  comparisons.follow("team/web", comparison("c1"));
+  comparisons.follow("team/web", [comparison("c1")]);
   await clock.advance(20_000);
   expect(comparisons.latest(comparison("c1"))).toMatchObject({ kind: "unknown" });
   expect(woken).toEqual(["team/web"]);
+});
+
+test("a Stack can need two comparisons, and each is forgotten when no Stack needs it", async () => {
+  const { clock, comparisons, started } = opened();
+  comparisons.follow("team/web", [comparison("c1"), comparison("c2")]);
+  await clock.advance(0);
+  expect([comparison("c1"), comparison("c2")].map((each) => comparisons.latest(each))).toEqual([compared, compared]);
+  comparisons.follow("team/web", [comparison("c2")]);
+  expect([comparison("c1"), comparison("c2")].map((each) => comparisons.latest(each))).toEqual([undefined, compared]);
+  comparisons.follow("team/web", []);
+  expect(comparisons.latest(comparison("c2"))).toBeUndefined();
+  expect(started).toEqual(["c1", "c2"]);
 });

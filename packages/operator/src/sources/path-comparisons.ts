@@ -1,8 +1,8 @@
 /**
- * Which files differ between two commits of a repository, for Stacks with path filters. Nothing blocks here: a Stack reads the
+ * Which files differ between two commits of a repository, for path filters and plans that wait for an approval. Nothing blocks here: a Stack reads the
  * result, if there is one, and its key is woken when there is. Stacks that need the same comparison share it.
  */
-import { parseKey, silentLogger, systemClock, type Clock, type Key, type Logger } from "@pko/kube";
+import { namespaceOf, silentLogger, systemClock, type Clock, type Key, type Logger } from "@pko/kube";
 
 import { contentHash } from "../shared/digest.ts";
 import type { CommitComparer } from "./git-lister.ts";
@@ -16,8 +16,8 @@ export type Comparison = GitRemote & CommitPair;
 export interface PathComparisons {
   /** Undefined while it is not known. */
   latest(wanted: Comparison): ComparedCommits | undefined;
-  /** The Stack needs this comparison from now on, and no other; none if undefined. It is woken when the result is known. */
-  follow(key: Key, wanted: Comparison | undefined): void;
+  /** The Stack needs these comparisons from now on, and no others. It is woken when a result is known. */
+  follow(key: Key, wanted: readonly Comparison[]): void;
   /** Ends all comparisons and forgets everything. */
   stop(): void;
 }
@@ -55,7 +55,7 @@ class Comparisons implements PathComparisons {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #entries = new Map<string, Entry>();
-  readonly #idOf = new Map<Key, string>();
+  readonly #idsOf = new Map<Key, ReadonlySet<string>>();
   readonly #queue = new PollQueue<QueuedComparison>(limits);
   #lifetime = new AbortController();
 
@@ -69,15 +69,17 @@ class Comparisons implements PathComparisons {
     return this.#entries.get(idOf(wanted))?.result;
   }
 
-  follow(key: Key, wanted: Comparison | undefined): void {
-    const id = wanted && idOf(wanted);
-    const former = this.#idOf.get(key);
-    if (former !== undefined && former !== id) this.#forget(key, former);
-    if (!wanted || id === undefined) return;
-    this.#idOf.set(key, id);
-    const entry = this.#entries.get(id);
-    if (entry) this.#share(key, entry);
-    else this.#start(key, id, wanted);
+  follow(key: Key, wanted: readonly Comparison[]): void {
+    const byId = new Map(wanted.map((comparison) => [idOf(comparison), comparison]));
+    const former = this.#idsOf.get(key) ?? [];
+    for (const id of former) if (!byId.has(id)) this.#forget(key, id);
+    if (byId.size === 0) this.#idsOf.delete(key);
+    else this.#idsOf.set(key, new Set(byId.keys()));
+    for (const [id, comparison] of byId) {
+      const entry = this.#entries.get(id);
+      if (entry) this.#share(key, entry);
+      else this.#start(key, id, comparison);
+    }
   }
 
   stop(): void {
@@ -85,11 +87,10 @@ class Comparisons implements PathComparisons {
     this.#lifetime = new AbortController();
     for (const { poll } of this.#entries.values()) this.#queue.remove(poll);
     this.#entries.clear();
-    this.#idOf.clear();
+    this.#idsOf.clear();
   }
 
   #forget(key: Key, id: string): void {
-    this.#idOf.delete(key);
     const entry = this.#entries.get(id);
     entry?.followers.delete(key);
     if (!entry || entry.followers.size > 0) return;
@@ -166,8 +167,6 @@ class Comparisons implements PathComparisons {
     }
   }
 }
-
-const namespaceOf = (key: Key): string => parseKey(key).namespace ?? "";
 
 function idOf({ url, credentials, ca, from, to }: Comparison): string {
   return contentHash([url, credentials, ca, from, to]);

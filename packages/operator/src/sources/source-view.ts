@@ -30,6 +30,15 @@ export interface ChangedPaths {
   readonly paths: readonly string[];
 }
 
+export interface Uncompared {
+  /** The last successful revision. */
+  readonly since: string;
+  /** The commit may be a later one, whose selected files are the same. */
+  readonly compareWith: CompareWith;
+}
+
+export type CompareWith = NonNullable<NonNullable<WorkspaceSpec["git"]>["compareWith"]>;
+
 export type SourceView =
   /** Not read yet: the Stack is woken when it is. */
   | { readonly kind: "pending"; readonly what: string }
@@ -44,6 +53,13 @@ export type SourceView =
       readonly spec: SourceSpec;
       /** For a Stack with path filters; absent if it is not known, or no commit was compared. */
       readonly changes?: ChangedPaths;
+      /** For a Stack with path filters: the operator cannot compare the revision, so its workspace does. */
+      readonly uncompared?: Uncompared;
+      /**
+       * Whether the revision has the content of the commit for which a plan was made that is not applied yet; absent if it is that
+       * commit, if it has another content, or if that cannot be known.
+       */
+      readonly contentOfPlan?: "same" | "uncompared";
       /** Why newer revisions cannot be read, as a clause. */
       readonly warning?: string;
     }

@@ -34,7 +34,10 @@ import { stacks } from "../kinds.ts";
 import { unlimitedSlots, type Slots } from "../shared/channels/slots.ts";
 import type { Pushes } from "../shared/channels/pushes.ts";
 import { neverSuspended, type Suspension } from "../shared/channels/suspension.ts";
-import { classReader, classWatches, type ClassReflectors } from "../shared/workspace-classes.ts";
+import { stackLogKeys } from "../shared/log-keys.ts";
+import type { UpdateTraces } from "../shared/traces/update-traces.ts";
+import { classReader, type ClassReflectors, classWatches, leastApproval } from "../shared/workspace-classes.ts";
+import { progressMs } from "../shared/pauses.ts";
 import { fluxSources } from "../sources/flux-sources.ts";
 import { followSource, type SourcePollers } from "../sources/follow.ts";
 import { gitPoller } from "../sources/git-poller.ts";
@@ -86,6 +89,8 @@ export interface StackControllerOptions {
   readonly slots?: Slots;
   /** Stopped by the caller. The controller creates and stops one if absent. */
   readonly references?: ReferencePoller;
+  /** Absent if traces are off. */
+  readonly traces?: UpdateTraces | undefined;
   /** For tests. */
   readonly minResyncSeconds?: number;
   /** All namespaces if absent. */
@@ -101,7 +106,9 @@ export function stackController(options: StackControllerOptions): Controller {
   const { log = silentLogger, metrics = metricsRegistry(), clock = systemClock } = options;
   const wake = (key: Key): void => self.enqueue(key);
   const lister = options.listRefs ? inProcess(options.listRefs) : gitLister(options.git, clock);
-  const git = gitPoller({ lister, wake, clock, log, metrics });
+  const { traces } = options;
+  const onFound = traces && { onFound: traces.commitFound.bind(traces) };
+  const git = gitPoller({ lister, wake, clock, log, metrics, ...onFound });
   const comparisons = pathComparisons({ comparer: lister, wake, clock, log });
   const flux = fluxSources({ client, wake, clock, log, ...(namespaces && { namespaces }) });
   const references = options.references ?? referencePoller({ client, clock, log });
@@ -127,13 +134,15 @@ export function stackController(options: StackControllerOptions): Controller {
     reflector: reflectors.stacks,
     owns: [{ reflector: reflectors.workspaces, ownerKind: stackKind }],
     watches: [...watchesOf(reflectors), ...classWatches(options.workspaceClasses, reflectors.stacks.store)],
+    logKeys: stackLogKeys,
     reconcile: stackReconciler(world, {
       events,
       references,
       sources: { git, flux, comparisons },
       approvalPolicy: options.approvalPolicy,
       wake,
-      metrics: stackMetrics(metrics, world),
+      metrics: stackMetrics(metrics, world, traces),
+      traces,
     }),
     whileRunning() {
       const unfollow = suspension.follow(() => {
@@ -196,34 +205,42 @@ interface Channels {
   readonly sources: SourcePollers;
   readonly approvalPolicy: PolicyProbe;
   readonly metrics: StackMetrics;
+  readonly traces: UpdateTraces | undefined;
   readonly wake: (key: Key) => void;
 }
 
+const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>(["checkInputs", "claimSlot"]);
+
 function stackReconciler(world: StackWorld, channels: Channels): Reconcile {
-  const { events, references, sources, approvalPolicy, metrics, wake } = channels;
+  const { events, references, sources, approvalPolicy, metrics, traces, wake } = channels;
   const { client, updates, slots } = world;
   return reconciler<Stack, StackView, Step, Outcome, StackMemory>({
     resource: stacks,
     client,
     fieldManager: fieldManagers.stackStatus,
     events,
-    quietSteps: new Set<Step["kind"]>(["checkInputs", "claimSlot"]),
+    quietSteps,
     observe: (key, moment) => observeStack(world, key, moment),
     objectIn: ({ stack }) => stack,
     plan: planStack,
     perform: (step, context) => performStack({ client, updates, slots }, step, context),
     status: stackStatus,
-    withoutProgress,
+    progress: { without: withoutProgress, everyMs: progressMs.start },
     eventsOf: stackEventsFor,
     remember: (view, { outcome }) => rememberedObstacle(view, outcome),
-    publish(key, { view, plan }) {
+    publish(key, { view, plan, reconcileID }) {
+      const loud = plan.steps.flatMap(({ kind }) => (quietSteps.has(kind) ? [] : [kind]));
+      const isUpToDate = plan.outcome.kind === "upToDate";
+      const pass = { kind: "Stack", reconcileID, startMs: view.now, steps: loud, isUpToDate } as const;
+      traces?.stackPassed(key, pass, recordedUpdate(plan.steps));
       const { stack, configObjects } = view;
       const { name = "", namespace = "" } = stack.metadata;
       followSource(sources, key, view.followed);
       if (!needsSlot(view, plan)) slots.withdraw(key, "stack");
       references.follow(referenceUser(key), { objects: configObjects, wake: () => wake(key) });
       const { required } = approvalPolicyOf(stack) ?? {};
-      if (required) approvalPolicy.follow(key, { namespace, name, required, wake: () => wake(key) });
+      const followed = { namespace, name, ...(required && { required }), wake: () => wake(key) };
+      if (approvalPolicyOf(stack, leastApproval(view.workspaceClass))) approvalPolicy.follow(key, followed);
       else approvalPolicy.forget(key);
       for (const step of plan.steps) {
         if (step.kind === "recordResult") metrics.recordResult(stack, step.result);
@@ -239,6 +256,11 @@ function stackReconciler(world: StackWorld, channels: Channels): Reconcile {
       await removeOrphanFinalizers({ client, signal }, key, orphanedUpdates(world, key, undefined));
     },
   });
+}
+
+/** The UID of the Update whose result a pass records. */
+function recordedUpdate(steps: readonly Step[]): string | undefined {
+  return steps.find((step) => step.kind === "recordResult")?.result.update.uid;
 }
 
 const referenceUser = (key: Key): string => `stack/${key}`;

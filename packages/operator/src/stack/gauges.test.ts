@@ -35,8 +35,27 @@ test("shows for each Stack with a finished update whether it failed", () => {
   expect(exposed("stacks_failing", stacks)).toEqual({ good: 0, bad: 1 });
 });
 
+test("shows nothing about previews of pull requests, which raise no alert", () => {
+  const metadata = { namespace: "team", name: "web-pr-7", annotations: { "pulumi.com/pull-request": "7" } };
+  const preview = specOf({ ...stack("web-pr-7", last("failed")), metadata }, { preview: true });
+  expect(exposed("stacks_failing", [preview, stack("web", last("failed"))])).toEqual({ web: 1 });
+});
+
 test("shows for each Stack whether it is reconciling", () => {
   expect(exposed("stacks_reconciling", [stack("busy", working), stack("idle")])).toEqual({ busy: 1, idle: 0 });
+});
+
+test("shows since when a Stack has been waiting for the same thing, and why", () => {
+  const waiting = { for: "a slot", since: "2026-01-01T00:00:00Z" };
+  const stacks = [
+    stack("waiting", { ...having("Reconciling", "WaitingForSlot"), waiting }),
+    stack("retrying", having("Reconciling", "RetryingAfterFailure")),
+    stack("ready", { ...having("Ready", "ProcessingCompleted"), waiting }),
+  ];
+  const labels = 'namespace="team",name="waiting",reason="WaitingForSlot"';
+  expect(seriesOf("stack_waiting_since_timestamp_seconds", stacks)).toEqual([
+    `stack_waiting_since_timestamp_seconds{${labels}} ${Date.UTC(2026, 0, 1) / 1000}`,
+  ]);
 });
 
 test("shows for each Stack whether it is suspended", () => {

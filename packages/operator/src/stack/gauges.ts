@@ -4,6 +4,8 @@ import type { Registry, Store } from "@pko/kube";
 
 import { approvalPolicyOf } from "../shared/approvals.ts";
 import { findCondition, isConditionTrue } from "../shared/objects/conditions.ts";
+import { parseTimestamp } from "../shared/parse-timestamp.ts";
+import { isPullRequestPreview } from "../shared/pull-request-preview.ts";
 import type { Suspension } from "../shared/channels/suspension.ts";
 import { suspendedBy } from "./view.ts";
 
@@ -34,6 +36,12 @@ const gauges: readonly StackGauge[] = [
     read: (stack) => isConditionTrue(stack, "Reconciling"),
   },
   {
+    name: "stack_waiting_since_timestamp_seconds",
+    help: "The Unix time since which a Stack has been waiting for the same thing, such as the end of an update, by reason.",
+    read: (stack) => waitingSince(stack),
+    label: { name: "reason", read: (stack) => findCondition(stack, "Reconciling")?.reason },
+  },
+  {
     name: "stacks_stalled",
     help: "1 for a Stack that is stalled, by reason.",
     // Only stalled Stacks have a series: one for each possible reason would be too many.
@@ -60,8 +68,8 @@ const gauges: readonly StackGauge[] = [
   {
     name: "stacks_awaiting_approval",
     help: "1 for a Stack whose changes wait for an approval.",
-    // Only Stacks that require approvals have a series.
-    read: (stack) => (approvalPolicyOf(stack) ? isReconcilingFor(stack, "AwaitingApproval") : undefined),
+    // Only Stacks that require approvals have a series, and those that wait because their WorkspaceClass requires one.
+    read: (stack) => isReconcilingFor(stack, "AwaitingApproval") || (approvalPolicyOf(stack) ? false : undefined),
   },
   {
     name: "stacks_outside_update_window",
@@ -81,6 +89,8 @@ export function exposeStackGauges(registry: Registry, { stacks, suspension }: Me
     registry.onCollect(() => {
       gauge.clear();
       for (const stack of stacks.list()) {
+        // A pull request that fails is not an incident: `pull_request_previews` counts it.
+        if (isPullRequestPreview(stack)) continue;
         const value = read(stack, suspension);
         if (value === undefined) continue;
         const { namespace = "", name: stackName = "" } = stack.metadata;
@@ -89,6 +99,12 @@ export function exposeStackGauges(registry: Registry, { stacks, suspension }: Me
       }
     });
   }
+}
+
+/** Not the transition time of the condition: a Stack may have waited for an approval before, and be running now. */
+function waitingSince(stack: Stack): number | undefined {
+  const since = parseTimestamp(stack.status?.waiting?.since);
+  return since === undefined || !isConditionTrue(stack, "Reconciling") ? undefined : since / 1000;
 }
 
 function isReconcilingFor(stack: Stack, reason: StackReason<"Reconciling">): boolean {

@@ -56,6 +56,19 @@ test("counts failed updates by type and class", () => {
   ]);
 });
 
+test("the duration of an update has its trace as the exemplar, if that is recorded", () => {
+  const world = { stacks: { list: () => [] }, suspension: { isOn: false } };
+  const exposed = (traces?: { traceId(uid: string): string | undefined }): string => {
+    const registry = metricsRegistry();
+    const update = anUpdate({ uid: "one", state: "succeeded", startedAt: 1000, endedAt: 3000 });
+    stackMetrics(registry, world, traces).recordResult(stack("web"), { update, lastUpdate: { state: "succeeded" } });
+    return registry.expose("openMetrics");
+  };
+  const bucket = 'stack_update_duration_seconds_bucket{type="up",result="succeeded",le="2.5"} 1';
+  expect(exposed({ traceId: (uid) => `trace-of-${uid}` })).toContain(`${bucket} # {trace_id="trace-of-one"} 2 `);
+  expect(exposed()).toContain(`${bucket}\n`);
+});
+
 test("counts drift checks by result", () => {
   const registry = metricsRegistry();
   const metrics = stackMetrics(registry, { stacks: { list: () => [] }, suspension: { isOn: false } });

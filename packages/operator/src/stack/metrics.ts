@@ -18,7 +18,12 @@ export interface StackMetrics {
 
 const seconds = [1, 2.5, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200];
 
-export function stackMetrics(registry: Registry, world: MeteredWorld): StackMetrics {
+/** `traces` connects durations to traces; absent if these are off. */
+export function stackMetrics(
+  registry: Registry,
+  world: MeteredWorld,
+  traces?: { traceId(uid: string): string | undefined },
+): StackMetrics {
   exposeStackGauges(registry, world);
   const first = registry.histogram({
     name: "stack_time_to_first_update_seconds",
@@ -63,7 +68,8 @@ export function stackMetrics(registry: Registry, world: MeteredWorld): StackMetr
       const { failure = "other" } = lastUpdate;
       if (result === "failed" && failure !== withdrawnFailure) failures.increment({ type, class: failure });
       if (startedAt !== undefined && endedAt !== undefined) {
-        duration.observe({ type, result }, Math.max(0, endedAt - startedAt) / 1000);
+        const ms = Math.max(0, endedAt - startedAt);
+        duration.observe({ type, result }, ms / 1000, { traceId: traces?.traceId(update.uid) });
         queue.observe({ type, result }, Math.max(0, startedAt - createdAt) / 1000);
       }
       const stackCreatedAt = parseTimestamp(stack.metadata.creationTimestamp);

@@ -19,7 +19,8 @@ export function stackStatus(view: StackView, { steps, outcome }: Pick<StackPlan,
   const before = presentStatus(view);
   const record = driftRecord(steps);
   if (outcome.kind === "unchanged") {
-    return record ? { ...before, drift: record.drift, conditions: withDrifted(view, before, record) } : before;
+    const after = { ...before, ...recordedSkip(view, steps) };
+    return record ? { ...after, drift: record.drift, conditions: withDrifted(view, before, record) } : after;
   }
   const currentUpdate = currentUpdateAfter(view, steps);
   const observedReconcileRequest = reconcileRequestOf(view.stack);
@@ -27,7 +28,7 @@ export function stackStatus(view: StackView, { steps, outcome }: Pick<StackPlan,
   return {
     observedGeneration: view.stack.metadata.generation ?? 0,
     ...(observedReconcileRequest && { observedReconcileRequest }),
-    conditions: [...conditionsFor(view, outcome), ...driftedCondition(view, record)],
+    conditions: [...conditionsFor(view, outcome), ...driftedCondition(view, record), ...pullRequestsCondition(view)],
     ...(currentUpdate && { currentUpdate }),
     ...waitingFor(view, outcome),
     ...nextAction(outcome),
@@ -35,6 +36,8 @@ export function stackStatus(view: StackView, { steps, outcome }: Pick<StackPlan,
     ...recordedDrift(view, record),
     ...(approval && { approval }),
     ...recordedSkip(view, steps),
+    ...(before.pullRequests && { pullRequests: before.pullRequests }),
+    ...(before.cancelledPreviews && { cancelledPreviews: before.cancelledPreviews }),
   };
 }
 
@@ -51,7 +54,7 @@ export function withoutProgress(status: StackStatus): object {
 function recordedSkip(view: StackView, steps: readonly Step[]): Pick<StackStatus, "skippedCommit"> {
   for (const step of steps) {
     if (step.kind === "recordSkippedCommit") return { skippedCommit: step.skipped };
-    if (step.kind === "recordResult" || step.kind === "recordPlan") return {};
+    if (step.kind === "recordResult") return {};
   }
   const { skippedCommit } = presentStatus(view);
   return skippedCommit ? { skippedCommit } : {};
@@ -78,6 +81,12 @@ function driftedCondition(view: StackView, record: DriftRecord | undefined): Con
   if (!record) return before ? [before] : [];
   const { message, ...verdict } = record.verdict;
   return [conditionAt(stack, { type: "Drifted", ...verdict, message: truncate(message, longestMessage) }, now)];
+}
+
+/** The controller of pull request previews writes it, and removes it. */
+function pullRequestsCondition({ stack }: StackView): Condition[] {
+  const condition = findCondition(stack, "PullRequestsPreviewed");
+  return condition ? [condition] : [];
 }
 
 const withDrifted = (view: StackView, { conditions = [] }: StackStatus, record: DriftRecord): Condition[] => [

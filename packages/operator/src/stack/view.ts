@@ -21,6 +21,7 @@ import type { KubeObject, Occupant, Occupied } from "@pko/kube";
 import type { PolicyState } from "../approvals/policy-probe.ts";
 import type { PolledObject } from "../inputs/reference-poller.ts";
 import type { SlotView } from "../shared/channels/slots.ts";
+import type { Rejection } from "../shared/objects/rejections.ts";
 import type { FollowedSource } from "../sources/follow.ts";
 import type { ClassView } from "../shared/workspace-classes.ts";
 import type { SourceView } from "../sources/source-view.ts";
@@ -75,6 +76,8 @@ export interface Obstacle {
 /** By `secret/NAME` or `configMap/NAME`; undefined for an object that does not exist or may not be read. */
 export type ReadObjects = ReadonlyMap<string, KubeObject | undefined>;
 
+export const secretId = (name: string): string => `secret/${name}`;
+
 /** Unknown when a pass starts. */
 interface LearnedFacts {
   /** Problems with the Secrets and ConfigMaps that the spec refers to; undefined while unchecked. */
@@ -91,14 +94,6 @@ interface LearnedFacts {
   readonly isHistoryTrimmed?: boolean;
   /** Another owner's Update runs in the Workspace, which therefore must not be deleted. */
   readonly otherUpdate?: string;
-}
-
-/** Why the API server rejected a write. It would reject the same request again. */
-export interface Rejection {
-  /** "denied": by a quota, a webhook, or missing permissions. */
-  readonly kind: "namespaceTerminating" | "invalid" | "denied";
-  /** The API server's. */
-  readonly explanation: string;
 }
 
 /** What the Stack knows about one of its Updates. */
@@ -159,7 +154,12 @@ export type WorkspaceFacts =
       readonly object: Workspace;
       /** Of the current generation. */
       readonly state:
-        | { readonly kind: "ready"; readonly warning?: string }
+        | {
+            readonly kind: "ready";
+            readonly warning?: string;
+            /** The commit with which the agent compared this one, if it found no difference. */
+            readonly unchangedSince?: string;
+          }
         | { readonly kind: "preparing"; readonly message: string }
         | { readonly kind: "failed"; readonly reason: string; readonly message: string };
     };

@@ -22,8 +22,12 @@ import type { Pod } from "kubernetes-types/core/v1";
 import type { Projects, Runs } from "../agents/agents.ts";
 import { updates as updateResource } from "../kinds.ts";
 import { planKeyOf } from "../shared/approvals.ts";
+import { progressMs } from "../shared/pauses.ts";
 import { starting, unlimitedSlots, type Slots } from "../shared/channels/slots.ts";
+import { tracedLogKeys, updateLogKeys } from "../shared/log-keys.ts";
+import type { UpdateTraces } from "../shared/traces/update-traces.ts";
 import { uidIndex, workspaceIndex, workspaceKeyOf } from "../shared/updates.ts";
+import { classReader, type ClassReflectors } from "../shared/workspace-classes.ts";
 import { workspaceOfPod } from "../shared/pods/workspace-pod.ts";
 import { updateEvents } from "./events.ts";
 import { observeUpdate, type UpdateWorld } from "./observe/index.ts";
@@ -49,12 +53,16 @@ interface UpdateControllerOptions {
   /** With `approvalIndexers`. */
   readonly approvals: Reflector<Approval>;
   readonly approvalPolicy: UpdateWorld["approvalPolicy"];
+  /** Absent where the operator may not read classes. */
+  readonly workspaceClasses?: ClassReflectors | undefined;
   readonly projects: Projects;
   /** Without it, an Update may start as soon as its Workspace is ready. */
   readonly clearances?: UpdateWorld["clearances"];
   /** Unlimited if absent. */
   readonly slots?: Slots;
   readonly lostNodeAfterMs?: UpdateWorld["lostNodeAfterMs"];
+  /** Absent if traces are off. */
+  readonly traces?: UpdateTraces | undefined;
   readonly concurrency?: number;
   readonly log?: Logger;
   readonly metrics?: Registry;
@@ -91,12 +99,15 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
       // The Updates that wait for this one in the same workspace.
       watching({ reflector: updates, map: ({ before, after }) => inWorkspace(endedIn(after, before)) }),
     ],
+    logKeys: (name, update) => ({ ...updateLogKeys(name, update), ...tracedLogKeys(options.traces, update) }),
     reconcile: updateReconciler(options),
     whileRunning: () =>
       updates.store.subscribe(({ before, after }) => {
         const uid = before?.metadata.uid;
         // Deleted without its finalizer, while its run may be active.
-        if (uid !== undefined && after?.metadata.uid !== uid) runs.forget(uid);
+        if (uid === undefined || after?.metadata.uid === uid) return;
+        runs.forget(uid);
+        options.traces?.forget(uid);
       }),
     ...(concurrency !== undefined && { concurrency }),
     ...(log && { log }),
@@ -125,7 +136,7 @@ const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
 ]);
 
 function updateReconciler(options: UpdateControllerOptions): Reconcile {
-  const { client, runs, events, projects, clearances, lostNodeAfterMs } = options;
+  const { client, runs, events, projects, clearances, lostNodeAfterMs, traces } = options;
   const { metrics = metricsRegistry(), slots = unlimitedSlots } = options;
   const world: UpdateWorld = {
     updates: options.updates.store,
@@ -134,11 +145,13 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
     stacks: options.stacks.store,
     approvals: options.approvals.store,
     approvalPolicy: options.approvalPolicy,
+    classOf: classReader(options.workspaceClasses),
     runs,
     projects,
     slots,
     ...(clearances && { clearances }),
     ...(lostNodeAfterMs !== undefined && { lostNodeAfterMs }),
+    ...(traces && { traces }),
   };
   const records = metrics.counter({
     name: "update_records_total",
@@ -156,14 +169,16 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
     plan: planUpdate,
     perform: (step, context) => performUpdate({ client, runs, slots }, step, context),
     status: updateStatus,
-    withoutProgress,
+    progress: { without: withoutProgress, everyMs: progressMs.run },
     fallbackStatus: (view, { outcome }, { explanation }) =>
       outcome.kind === "ended"
         ? { status: statusWithoutMessages(view, outcome.ending), facts: { statusRejection: explanation } }
         : undefined,
     eventsOf: updateEvents,
-    publish(_key, { view, plan: { steps, outcome }, log }) {
+    publish(_key, { view, plan: { steps, outcome }, log, reconcileID }) {
       const { update, recordFailure } = view;
+      const loud = steps.flatMap(({ kind }) => (quietSteps.has(kind) ? [] : [kind]));
+      traces?.updatePassed(update, { kind: "Update", reconcileID, startMs: view.now, steps: loud });
       if (outcome.kind === "waiting") {
         slots.withdraw(workspaceKeyOf(update), starting(update));
         if (!needsSlot(view)) slots.withdraw(workspaceKeyOf(update), "update");
@@ -172,6 +187,7 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
       if (steps.some(({ kind }) => kind === "storeRecord")) {
         records.increment({ result: recordFailure === undefined ? "stored" : "failed" });
       }
+      traces?.updateEnded(update, outcome.ending);
       log.info("update ended", { reason: outcome.ending.reason, operation: update.spec?.type });
     },
   });

@@ -4,6 +4,7 @@ import { timestamp } from "@pko/kube";
 import type { Progress } from "@pko/records";
 import type { PendingOperation, RunResult } from "@pko/rpc";
 
+import { changeSummary } from "../shared/changes.ts";
 import { pendingOperationsMessage } from "../shared/pending-operations.ts";
 import { driftCount } from "../shared/drift.ts";
 import { truncate } from "../shared/truncate.ts";
@@ -34,22 +35,6 @@ export function pendingOperations({ pendingOperations: pending = [] }: RunResult
     .map(({ urn, operation }) => ({ urn: truncate(urn, maxConditionMessage), operation }));
 }
 
-interface ChangeText {
-  readonly change: string;
-  readonly planned: string;
-  readonly done: string;
-}
-
-/** In the order of the summary. The parts of a replacement count as one replacement. */
-const changeTexts: readonly ChangeText[] = [
-  { change: "create", planned: "to create", done: "created" },
-  { change: "update", planned: "to update", done: "updated" },
-  { change: "replace", planned: "to replace", done: "replaced" },
-  { change: "delete", planned: "to delete", done: "deleted" },
-  { change: "import", planned: "to import", done: "imported" },
-  { change: "same", planned: "unchanged", done: "unchanged" },
-];
-
 type ResultPart = Pick<RunResult, "operation" | "plan" | "drift">;
 
 /** A plan for a destroy destroys nothing, and a drift check changes nothing. */
@@ -57,11 +42,7 @@ const isPreview = ({ operation, plan, drift }: ResultPart): boolean =>
   operation === "preview" || plan !== undefined || drift !== undefined;
 
 export function summaryOf({ changes, ...result }: ResultPart & Pick<RunResult, "changes">): string {
-  const parts = changeTexts.flatMap(({ change, planned, done }) => {
-    const count = changes[change] ?? 0;
-    return count > 0 ? [`${count} ${isPreview(result) ? planned : done}`] : [];
-  });
-  return parts.length > 0 ? parts.join(", ") : "no changes";
+  return changeSummary(changes, { isPreview: isPreview(result) });
 }
 
 /** The printed plan of a preview, the drift that was found, or the output of a failed run. The rest is in the agent's log. */

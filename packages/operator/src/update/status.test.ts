@@ -2,7 +2,7 @@ import type { Condition } from "@pko/api";
 import { describe, expect, test } from "bun:test";
 
 import type { Outcome } from "./outcome.ts";
-import { updateStatus, withoutProgress } from "./status.ts";
+import { statusWithoutMessages, updateStatus, withoutProgress } from "./status.ts";
 import { viewOf } from "./testing/views.ts";
 
 /** The state that kstatus computes from the conditions of any kind: kubectl, Flux and Helm wait by it. */
@@ -48,5 +48,23 @@ describe("only progress differs", () => {
   test.each(table)("%s", (_, [before, after], isProgress) => {
     const reported = (outcome: Outcome): object => withoutProgress(updateStatus(viewOf(), { outcome }));
     expect(Bun.deepEquals(reported(before), reported(after))).toBe(isProgress);
+  });
+});
+
+describe("what was reported to a forge stays in the status", () => {
+  const report = { digest: "d", state: "running" } as const;
+  const view = viewOf((before) => ({ ...before, update: { ...before.update, status: { report } } }));
+  test.each([
+    ["while it waits", { kind: "waiting", reason: "WorkspaceNotReady", message: "" }],
+    ["when it starts", { kind: "started", podUid: "uid" }],
+    ["while it runs", { kind: "progressing", reason: "Progressing", message: "" }],
+    ["while it is stalled", { kind: "stalled", reason: "NodeLost", message: "" }],
+    ["when it ends", ended("UpdateSucceeded")],
+  ] satisfies readonly (readonly [string, Outcome])[])("%s", (_, outcome) => {
+    expect(updateStatus(view, { outcome }).report).toEqual(report);
+  });
+
+  test("also if the API server rejects the messages", () => {
+    expect(statusWithoutMessages(view, { reason: "UpdateFailed", message: "" }).report).toEqual(report);
   });
 });

@@ -44,7 +44,7 @@ export function statusWithoutMessages(view: UpdateView, ending: Ending): UpdateS
   const { metadata, spec, status } = view.update;
   const isSuccess = ending.reason === "UpdateSucceeded";
   const message = messages.resultRejected(spec?.type ?? "operation", { isSuccess });
-  const { startTime, podUid } = status ?? {};
+  const { startTime, podUid, report } = status ?? {};
   const process = ending.result?.progress.process ?? status?.process;
   const outputs = view.stored?.outputs;
   return {
@@ -56,6 +56,7 @@ export function statusWithoutMessages(view: UpdateView, ending: Ending): UpdateS
     message,
     ...(ending.result?.error && { errorClass: ending.result.error.class }),
     ...(outputs !== undefined && { outputs }),
+    ...(report && { report }),
     conditions: timed(view, endStatements({ reason: ending.reason, message })),
   };
 }
@@ -79,8 +80,10 @@ function statusFields(view: UpdateView, outcome: Reported): Fields {
 }
 
 function keptFields(view: UpdateView): Fields {
-  const { startTime, podUid, process, permalink } = view.update.status ?? {};
+  const { startTime, podUid, process, permalink, report } = view.update.status ?? {};
   return {
+    // The report controller writes it.
+    ...(report && { report }),
     ...(startTime !== undefined && { startTime }),
     ...(podUid !== undefined && { podUid, ...projectFields(view) }),
     ...(process && { process }),

@@ -1,5 +1,5 @@
 /** Everything that the rules of an Update decide on. */
-import type { Approval, Normalized, NormalUpdate, Update, UpdatePlan } from "@pko/api";
+import type { Approval, ApprovalRequirement, Normalized, NormalUpdate, Update, UpdatePlan } from "@pko/api";
 import type { LostRun, ProjectInfo } from "@pko/rpc";
 
 import type { AgentPod, Run } from "../agents/agents.ts";
@@ -49,6 +49,8 @@ export interface SiblingFacts {
 
 /** Who must agree before an Update changes resources. */
 export interface ApprovalFacts {
+  /** What the WorkspaceClass of the namespace requires; unknown while it is not known which class applies. */
+  readonly least: ApprovalRequirement | "unknown";
   /** The Stack that controls the Workspace; absent if none does. */
   readonly stack?:
     | { readonly state: "missing"; readonly name: string }
@@ -124,6 +126,8 @@ export interface UpdateView {
   /** How many resources the stack had after its last operation. */
   readonly expectedResources?: number;
   readonly logLevel?: number;
+  /** Of the run's span; absent if traces are off. */
+  readonly traceparent?: string;
   /** Runs of the workspace that ended with their pods, and may have left the stack locked. */
   readonly lostRuns: readonly LostRun[];
   readonly approval: ApprovalFacts;

@@ -3,10 +3,10 @@
  * repositories polled that Stacks of the Receiver's namespace follow.
  */
 import type { Receiver } from "@pko/api";
+import { globSelector } from "@pko/git";
 import { keyOf, type Clock, type Key } from "@pko/kube";
 
 import type { Push, Pushes } from "../shared/channels/pushes.ts";
-import { globSelector } from "../shared/globs.ts";
 import { isSameRepository, repositoryId } from "../shared/repository-id.ts";
 import type { ActiveReceivers } from "./active-receivers.ts";
 import { forges } from "./forges/index.ts";
@@ -61,7 +61,8 @@ function deliver(receiver: Receiver, content: HookContent, pushes: Pushes): Deli
       return { result: "otherEvent" };
     case "malformed":
       return { result: "malformed" };
-    case "push": {
+    case "push":
+    case "pullRequest": {
       const repository = shown(content.repositories[0] ?? "");
       const push = acceptedPush(receiver, content);
       if (!push) return { result: "filtered", repository };
@@ -76,11 +77,12 @@ const longestShown = 256;
 /** Without credentials, which a URL in a payload should not have. */
 const shown = (url: string): string => url.replace(/^(\w+:\/\/)[^@/]*@/, "$1").slice(0, longestShown);
 
-type PushContent = Extract<HookContent, { kind: "push" }>;
+type RepositoryContent = Extract<HookContent, { kind: "push" | "pullRequest" }>;
 
-/** Undefined if the Receiver's filter leaves nothing of it. */
-export function acceptedPush({ metadata, spec }: Receiver, { repositories, refs }: PushContent): Push | undefined {
+/** Undefined if the Receiver's filter leaves nothing of it. The filter for refs is about pushes only. */
+export function acceptedPush({ metadata, spec }: Receiver, content: RepositoryContent): Push | undefined {
   const { namespace = "" } = metadata;
+  const { repositories } = content;
   const { repositories: wanted = [], refs: wantedRefs = [] } = spec.filter ?? {};
   const ids = repositories.flatMap((url) => repositoryId(url) ?? []);
   const isWanted = (url: string): boolean => {
@@ -88,6 +90,8 @@ export function acceptedPush({ metadata, spec }: Receiver, { repositories, refs 
     return id !== undefined && ids.some((pushed) => isSameRepository(id, pushed));
   };
   if (wanted.length > 0 && !wanted.some(isWanted)) return undefined;
+  if (content.kind === "pullRequest") return { namespace, repositories, refs: [], isPullRequest: true };
+  const { refs } = content;
   const accepted = refs.filter(globSelector(wantedRefs));
   return refs.length > 0 && accepted.length === 0 ? undefined : { namespace, repositories, refs: accepted };
 }

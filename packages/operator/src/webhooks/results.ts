@@ -10,7 +10,7 @@ interface Answer {
 export const answers = {
   accepted: { status: 202, text: "the repository will be polled" },
   ping: { status: 200, text: "the webhook works" },
-  otherEvent: { status: 202, text: "ignored: the event changes no branch or tag" },
+  otherEvent: { status: 202, text: "ignored: the event changes no branch, tag or pull request" },
   filtered: { status: 202, text: "ignored: the Receiver does not accept this repository or ref" },
   notFollowed: { status: 202, text: "ignored: no Stack in the Receiver's namespace follows this repository and ref" },
   unknownPath: { status: 404, text: "there is no Receiver with this path" },

@@ -18,7 +18,9 @@ interface ServerOptions {
 export interface WebhookServer {
   /** The actual port, once it runs. */
   readonly port: number;
-  /** SHA-256 of the current certificate. */
+  /** The current certificate, as PEM. */
+  readonly certificate: string;
+  /** Its SHA-256. */
   readonly fingerprint: string;
   /** Returns a function that stops it. */
   start(): () => Promise<void>;
@@ -54,6 +56,10 @@ class Server implements WebhookServer {
 
   get port(): number {
     return this.#server?.port ?? this.#options.listen.port;
+  }
+
+  get certificate(): string {
+    return this.#certificate.cert;
   }
 
   get fingerprint(): string {

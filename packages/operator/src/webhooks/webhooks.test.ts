@@ -180,6 +180,19 @@ describe("a filter", () => {
     const push = acceptedPush(receiverWith({ refs: ["refs/heads/main"] }), { ...pushed, refs: [] });
     expect(push?.refs).toEqual([]);
   });
+
+  test("of repositories applies to pull requests, and one of refs does not", () => {
+    const { repositories } = pushed;
+    const accepted = (filter: ReceiverSpec["filter"]) =>
+      acceptedPush(receiverWith(filter), { kind: "pullRequest", repositories });
+    expect(accepted({ refs: ["refs/heads/other"] })).toEqual({
+      namespace: "team",
+      repositories,
+      refs: [],
+      isPullRequest: true,
+    });
+    expect(accepted({ repositories: ["https://git.example/another"] })).toBeUndefined();
+  });
 });
 
 describe("the leader's address", () => {

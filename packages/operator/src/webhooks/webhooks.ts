@@ -6,6 +6,7 @@ import { systemClock, type Logger, type Registry, type Service, type Store } fro
 import { selfSignedCertificate } from "@pko/rpc/pki";
 
 import type { Options } from "../options.ts";
+import { exposeExpiry } from "../shared/certificate-expiry.ts";
 import { pushes, type Pushes } from "../shared/channels/pushes.ts";
 import { ActiveReceivers } from "./active-receivers.ts";
 import { readCertificate, type Certificate } from "./certificate.ts";
@@ -59,6 +60,7 @@ export async function createWebhooks(
       const endpoint = new WebhookEndpoint({ ...parts, receivers: active, pushes: reported, leader: () => leader });
       const handle = (request: Request): Promise<Response> => endpoint.handle(request);
       server = webhookServer({ ...settings, certificate, handle, log });
+      exposeExpiry(parts.metrics, "webhook", () => server?.certificate);
       return [server];
     },
   };

@@ -33,6 +33,9 @@ import type { ReferencePoller } from "../inputs/reference-poller.ts";
 import { workspaces } from "../kinds.ts";
 import type { Clearances } from "../shared/channels/clearances.ts";
 import { type Slots, unlimitedSlots } from "../shared/channels/slots.ts";
+import { workspaceLogKeys } from "../shared/log-keys.ts";
+import { progressMs } from "../shared/pauses.ts";
+import type { UpdateTraces } from "../shared/traces/update-traces.ts";
 import { classReader, type ClassReflectors, classWatches } from "../shared/workspace-classes.ts";
 import { workspaceKeyOf } from "../shared/updates.ts";
 import { workspaceOfPod } from "../shared/pods/workspace-pod.ts";
@@ -80,6 +83,8 @@ interface WorkspaceControllerOptions {
   readonly settings: WorkspaceSettings;
   /** Without it, a changed Secret is noticed at the next reconcile. */
   readonly references?: ReferencePoller;
+  /** Absent if traces are off. */
+  readonly traces?: UpdateTraces | undefined;
   readonly concurrency?: number;
   readonly log?: Logger;
   readonly metrics?: Registry;
@@ -97,6 +102,7 @@ export function workspaceController(options: WorkspaceControllerOptions): Contro
       watching({ reflector: reflectors.programs, map: (change) => programKeys(change, reflectors.workspaces) }),
       ...classWatches(options.workspaceClasses, reflectors.workspaces.store),
     ],
+    logKeys: workspaceLogKeys,
     reconcile: workspaceReconciler(options, (key) => self.enqueue(key)),
     // Another process may lead from now on: what was read in this term may be outdated in the next.
     whileRunning: () => () => options.clearances?.clear(),
@@ -131,7 +137,8 @@ function programKeys({ before, after }: Change<Program>, { store }: Reflector<Wo
 }
 
 function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key: Key) => void): Reconcile {
-  const { client, reflectors, ca, preparations, githubApps, events, clearances, references, settings } = options;
+  const { client, reflectors, ca, preparations, githubApps, events, clearances, references, settings, traces } =
+    options;
   const memory = new Map<Key, WorkspaceMemory>();
   const world = worldOf(options, memory);
   const performer: Performer = {
@@ -158,10 +165,12 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
     plan: planWorkspace,
     perform: (step, context) => performWorkspace(performer, step, context),
     status: (view, { outcome }): WorkspaceStatus => workspaceStatus(view, outcome),
-    withoutProgress,
+    progress: { without: withoutProgress, everyMs: progressMs.start },
     eventsOf: (view, { outcome }) => workspaceEvents(view, outcome),
     remember,
-    publish(key, { view, plan }) {
+    publish(key, { view, plan, reconcileID }) {
+      const loud = plan.steps.flatMap(({ kind }) => (quietSteps.has(kind) ? [] : [kind]));
+      traces?.workspacePassed(key, { kind: "Workspace", reconcileID, startMs: view.now, steps: loud });
       if (references) followInputs(references, { key, view, memory, enqueue });
       clearances?.set(key, clearedUpdates(view, plan));
       const use = slotUse(view, plan);

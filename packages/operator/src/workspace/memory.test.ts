@@ -1,9 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import type { Key } from "@pko/kube";
 
-import { isCertificateKnown, remember, retryImmediately, retryOf, type WorkspaceMemory } from "./memory.ts";
+import {
+  knownCertificate as knownCertificateAt,
+  remember,
+  retryImmediately,
+  retryOf,
+  type WorkspaceMemory,
+} from "./memory.ts";
 import type { Outcome } from "./outcome.ts";
-import { ago, given, input, notReady, now, pod, ready, retryAt, set, view, type Trait } from "./testing/views.ts";
+import { ago, given, input, notReady, now, retryAt, set, view, type Trait } from "./testing/views.ts";
+import type { WorkspaceView } from "./view.ts";
 
 const key: Key = "team/web";
 const failed: Outcome = {
@@ -106,24 +113,45 @@ test("state that would be lost with the pod is remembered until the inputs are r
   expect(remember(view(), unchanged, { ...moment, memory }).losesState).toBeUndefined();
 });
 
+describe("why a pod did not start", () => {
+  const scaleToZero = { kind: "scaleToZero", uid: "set", notStarted: "no such image" } as const;
+  const memory = remember(view(), { steps: [scaleToZero], outcome: { kind: "unchanged" } }, moment);
+  const waiting = { kind: "waitingForSlot", message: "" } as const;
+  const after = (outcome: Outcome, slot: WorkspaceView["slot"]) =>
+    remember(view(given({ slot, notStarted: "no such image" })), plan(outcome), moment).notStarted;
+
+  test("is remembered while the workspace waits for a slot, and no longer", () => {
+    expect(memory.notStarted).toBe("no such image");
+    expect(after(waiting, { kind: "none" })).toBe("no such image");
+    expect(after({ kind: "ready", address: "a" }, { kind: "none" })).toBeUndefined();
+    expect(after({ kind: "unchanged" }, { kind: "held", forMs: 0, isWanted: false })).toBeUndefined();
+  });
+});
+
 describe("a valid certificate is not read again", () => {
-  const starting: Outcome = { kind: "preparing" };
   const at = (monotonic: number, memory?: WorkspaceMemory) => ({ now, monotonic, memory });
-  const memory = remember(view(), plan(starting), at(1000));
+  const knownCertificate = { ca: "ca", cert: "cert", key: "key" };
+  const known = view(given({ certificate: "current", knownCertificate }));
+  const memory = remember(known, plan({ kind: "preparing" }), at(1000));
 
-  test("for ten seconds while the pod starts", () => {
-    expect(isCertificateKnown(view(), at(10_999, memory))).toBe(true);
-    const later = remember(view(), plan(starting), at(10_999, memory));
-    expect(isCertificateKnown(view(), at(11_000, later))).toBe(false);
+  test("for a minute, and its key is not kept", () => {
+    expect(knownCertificateAt(at(60_999, memory))).toEqual({ ca: "ca", cert: "cert" });
+    const later = remember(known, plan({ kind: "ready", address: "a" }), at(60_999, memory));
+    expect(knownCertificateAt(at(61_000, later))).toBeUndefined();
   });
 
-  test("unless the workspace serves", () => {
-    expect(isCertificateKnown(view(ready(), pod()), at(2000, memory))).toBe(false);
-    expect(remember(view(), plan({ kind: "ready", address: "a" }), at(1000)).certificateUntil).toBeUndefined();
+  test("unless it is another one, which was read now", () => {
+    const other = view(given({ certificate: "current", knownCertificate: { ca: "ca", cert: "other" } }));
+    const later = remember(other, plan({ kind: "ready", address: "a" }), at(60_999, memory));
+    expect(knownCertificateAt(at(61_000, later))).toEqual({ ca: "ca", cert: "other" });
   });
 
-  test("unless it is not known to be valid", () => {
-    const missing = remember(view(given({ certificate: "missing" })), plan(starting), at(1000));
-    expect(missing.certificateUntil).toBeUndefined();
+  test("unless it is not valid", () => {
+    const outdated = remember(
+      view(given({ certificate: "trustOutdated", knownCertificate })),
+      plan({ kind: "preparing" }),
+      at(1000),
+    );
+    expect(outdated.certificate).toBeUndefined();
   });
 });

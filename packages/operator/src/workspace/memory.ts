@@ -12,7 +12,7 @@ import { conflictStart } from "../shared/objects/ownership.ts";
 import type { Outcome } from "./outcome.ts";
 import { isRetryDue, isRetryScheduled, retryAfterFailure, retryWhileBackedOff } from "./prepare/retry.ts";
 import type { WorkspacePlan } from "./steps.ts";
-import { isBackedOff, isServing, type Retry, type WorkspaceView, type WrittenStatefulSet } from "./view.ts";
+import { isBackedOff, type KnownCertificate, type Retry, type WorkspaceView, type WrittenStatefulSet } from "./view.ts";
 
 interface RememberedRetry {
   readonly failures: number;
@@ -24,12 +24,18 @@ interface RememberedRetry {
   readonly request: string;
 }
 
+interface RememberedCertificate extends KnownCertificate {
+  /** On the monotonic clock. */
+  readonly readAt: number;
+}
+
 export interface WorkspaceMemory {
   readonly retry?: RememberedRetry;
   readonly written?: WrittenStatefulSet;
   readonly conflictSince?: number;
-  /** Until when, on the monotonic clock, the certificate of a pod that starts is not read again. */
-  readonly certificateUntil?: number;
+  readonly certificate?: RememberedCertificate;
+  /** Why its pod was deleted before it started. */
+  readonly notStarted?: string;
   /** The workspace would lose its backend's state with its pod, so it makes no room for others. */
   readonly losesState?: true;
 }
@@ -48,19 +54,27 @@ export function retryOf(
   return { failures, at: isRequested ? 0 : now + (dueAt - monotonic) };
 }
 
-/** A start takes several passes, and nothing has a reason to change the certificate in between. */
-const certificateMs = 10_000;
+/** A start and an update take many passes, and nothing has a reason to change the certificate in between. */
+const certificateMs = 60_000;
 
-/** Whether a recent pass has found the certificate valid. While the workspace serves, each pass reads it. */
-export const isCertificateKnown = (
-  view: Pick<WorkspaceView, "workspace" | "pod">,
+/** The certificate that a recent pass has read or written; undefined if it must be read. */
+export function knownCertificate(
   { memory, monotonic }: WorkspaceMoment,
-): boolean => monotonic < (memory?.certificateUntil ?? 0) && !isServing(view);
+  maxAgeMs = certificateMs,
+): KnownCertificate | undefined {
+  const known = memory?.certificate;
+  return known && monotonic - known.readAt < maxAgeMs ? { ca: known.ca, cert: known.cert } : undefined;
+}
 
-function certificateUntil(view: WorkspaceView, { memory, monotonic }: WorkspaceMoment): number | undefined {
-  if (view.certificate !== "current") return undefined;
-  const known = memory?.certificateUntil ?? 0;
-  return monotonic < known ? known : monotonic + certificateMs;
+/** One that is not valid is read again. */
+function rememberedCertificate(
+  { certificate, knownCertificate: known }: WorkspaceView,
+  { memory, monotonic }: WorkspaceMoment,
+): RememberedCertificate | undefined {
+  if (certificate !== "current" || !known) return undefined;
+  const { ca, cert } = known;
+  const isSame = memory?.certificate?.ca === ca && memory.certificate.cert === cert;
+  return isSame ? memory.certificate : { ca, cert, readAt: monotonic };
 }
 
 export function remember(view: WorkspaceView, plan: WorkspacePlan, moment: WorkspaceMoment): WorkspaceMemory {
@@ -68,15 +82,24 @@ export function remember(view: WorkspaceView, plan: WorkspacePlan, moment: Works
   const retry = rememberedRetry(view, plan, moment);
   const { kind } = plan.outcome;
   const conflictSince = conflictStart(view, { isUnchanged: kind === "unchanged", isBlocked: kind === "blocked" });
-  const certificate = settled.has(kind) ? undefined : certificateUntil(view, moment);
+  const certificate = rememberedCertificate(view, moment);
+  const notStarted = rememberedReason(view, plan);
   const losesState = inputs ? inputs.ephemeralState !== undefined : moment.memory?.losesState;
   return {
     ...(retry && { retry }),
     ...(written && { written }),
     ...(conflictSince !== undefined && { conflictSince }),
-    ...(certificate !== undefined && { certificateUntil: certificate }),
+    ...(certificate && { certificate }),
+    ...(notStarted !== undefined && { notStarted }),
     ...(losesState && { losesState }),
   };
+}
+
+/** Until the workspace has another slot. */
+function rememberedReason(view: WorkspaceView, { outcome, steps }: WorkspacePlan): string | undefined {
+  for (const step of steps) if (step.kind === "scaleToZero" && step.notStarted !== undefined) return step.notStarted;
+  const isWaiting = outcome.kind === "waitingForSlot" || outcome.kind === "unchanged" || outcome.kind === "waiting";
+  return isWaiting && view.slot.kind !== "held" ? view.notStarted : undefined;
 }
 
 /** The outcomes after which there is nothing to retry. */

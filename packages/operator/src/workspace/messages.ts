@@ -23,6 +23,10 @@ export const phases: Readonly<Record<PreparePhase, string>> = {
 
 export const waitingForSlot = (slot: WaitingForSlot): string =>
   `the pod is created when the turn of the workspace comes, because ${limitText(slot)}: ${queueText(slot)}`;
+export const podNeverStarted = (explanation: string): string =>
+  `the pod has not started for five minutes: ${explanation}; it is deleted, because others wait for its slot`;
+export const triedAgain = (explanation: string, slot: WaitingForSlot): string =>
+  `the pod has not started for five minutes: ${explanation}; it is created again when the turn of the workspace comes, because ${limitText(slot)}: ${queueText(slot)}`;
 export const podBeingCreated = "the pod is being created";
 export const podBeingReplaced = "the pod is being replaced";
 export const podAboutToBeReplaced = "the pod is about to be replaced";

@@ -31,6 +31,8 @@ export type Outcome =
       readonly pulumiVersion?: string;
       /** The workspace works, but its owner should know this. */
       readonly warning?: Warning;
+      /** An earlier commit, if no selected file differs from it. */
+      readonly unchangedSince?: string;
     }
   /** The pod's node may be lost, and a person has to confirm that. */
   | { readonly kind: "nodeLost"; readonly message: string }

@@ -11,6 +11,8 @@ export interface WorkspaceSettings {
   readonly idleTimeoutMs: number;
   /** How long a pod may be overdue before its node counts as lost; `defaultLostNodeMs` by default. */
   readonly lostNodeAfterMs?: number;
+  /** How long the certificate of an agent is not read again; a minute by default. */
+  readonly certificateMs?: number;
   /** Whether templates that violate their security profile are refused; true by default. */
   readonly enforceSecurityProfile?: boolean;
   /** How workspaces without a token sign in to Pulumi Cloud. */

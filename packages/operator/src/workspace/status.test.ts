@@ -94,6 +94,15 @@ describe("status", () => {
   });
 });
 
+test("the result of a comparison stays while the workspace is idle, and is removed when it is prepared for something else", () => {
+  const unchanged = workspaceStatus(view(), { kind: "ready", address: "a:1", unchangedSince: "c1" });
+  expect(unchanged.unchangedSince).toBe("c1");
+  const idle = workspaceStatus(view(status(unchanged)), { kind: "idle" });
+  expect(idle.unchangedSince).toBe("c1");
+  expect(workspaceStatus(view(status(idle)), { kind: "preparing" }).unchangedSince).toBeUndefined();
+  expect(workspaceStatus(view(status(idle)), { kind: "ready", address: "a:1" }).unchangedSince).toBeUndefined();
+});
+
 test("a warning stays while the workspace is idle, and is removed when it is prepared without one", () => {
   const warning = { reason: "SecretsProviderIgnored", message: "w" } as const;
   const warned = workspaceStatus(view(), { kind: "ready", address: "a:1", warning });

@@ -36,8 +36,15 @@ export function workspaceStatus(view: WorkspaceView, outcome: Outcome): Workspac
     ...(address !== undefined && { address }),
     ...(pulumiVersion !== undefined && { pulumiVersion }),
     ...(warning !== undefined && { warning: shortened(warning) }),
+    ...comparisonAfter(before, outcome),
     conditions: [ready, ...(stalled ? [stalled] : [])],
   };
+}
+
+/** It is about the current spec, and so are the states ready and idle. */
+function comparisonAfter(before: WorkspaceStatus, outcome: ReportedOutcome): Pick<WorkspaceStatus, "unchangedSince"> {
+  const { unchangedSince } = outcome.kind === "ready" ? outcome : outcome.kind === "idle" ? before : {};
+  return unchangedSince === undefined ? {} : { unchangedSince };
 }
 
 const startReasons: ReadonlySet<string> = new Set<WorkspaceReason>([

@@ -16,7 +16,7 @@ export type CacheClaim = NonNullable<ReturnType<typeof cacheClaim>>;
 export type Step =
   /** Reads the Secrets, the ConfigMaps and the Program that the spec refers to, and builds from them what should exist. */
   | { readonly kind: "readInputs"; readonly spec: NormalWorkspace }
-  /** Reads the certificate of the agent, and checks that it is valid. */
+  /** Reads the certificate of the agent, unless it is known, and checks that it is valid. */
   | { readonly kind: "assessCertificate" }
   /** Takes a slot, or joins those who wait for one. `since`: when the Workspace began to wait. */
   | { readonly kind: "claimSlot"; readonly since: number }
@@ -30,8 +30,16 @@ export type Step =
   | { readonly kind: "applyObjects"; readonly objects: BuiltObjects }
   /** Applies the StatefulSet alone; never creates it. */
   | { readonly kind: "restoreStatefulSet"; readonly uid: string; readonly objects: BuiltObjects }
-  /** `backedOffGeneration`: the generation of the Workspace whose preparation failed. */
-  | { readonly kind: "scaleToZero"; readonly uid: string; readonly backedOffGeneration?: number }
+  /**
+   * `backedOffGeneration`: the generation of the Workspace whose preparation failed. `notStarted`: why its pod has not started, so
+   * that no Update can be about to start in it.
+   */
+  | {
+      readonly kind: "scaleToZero";
+      readonly uid: string;
+      readonly backedOffGeneration?: number;
+      readonly notStarted?: string;
+    }
   | { readonly kind: "deletePod"; readonly uid: string; readonly graceSeconds?: number }
   /** Shows why the StatefulSet's controller does not create the pod. */
   | { readonly kind: "dryRunPod" }

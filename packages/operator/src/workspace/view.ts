@@ -8,7 +8,7 @@ import {
   type WorkspaceReason,
 } from "@pko/api";
 import type { ApiObject, Key, Occupied } from "@pko/kube";
-import type { CertificateState } from "@pko/rpc/pki";
+import type { Certificate, CertificateState } from "@pko/rpc/pki";
 import type { Pod, PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { agentPort, type AgentPod, type Preparation } from "../agents/agents.ts";
@@ -129,9 +129,14 @@ export interface WrittenStatefulSet {
   readonly generation: number;
 }
 
+/** The public part of the agent's certificate. */
+export type KnownCertificate = Pick<Certificate, "ca" | "cert">;
+
 /** What the steps of this pass have found out. Undefined where no rule has needed it. */
 interface StepFacts {
   readonly inputs?: Inputs;
+  /** Of the agent, from the view or a step of this pass. */
+  readonly knownCertificate?: KnownCertificate;
   /** "rejected": a new one could not be written. */
   readonly certificate?: CertificateState | "rejected";
   readonly preparation?: Preparation;
@@ -165,6 +170,8 @@ export interface WorkspaceView extends StepFacts {
   readonly retry?: Retry;
   /** The StatefulSet as this process last wrote it; unknown after a restart. */
   readonly written?: WrittenStatefulSet;
+  /** Why its pod was deleted before it started, while it waits for another slot; unknown after a restart. */
+  readonly notStarted?: string;
   /** Since when an object of another owner has had a name that is needed; unknown after a restart. */
   readonly conflictSince?: number;
 }

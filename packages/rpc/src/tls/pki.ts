@@ -101,7 +101,7 @@ export type CertificateState =
   "current" | "missing" | "unreadable" | "expiring" | "notYetValid" | "issuerReplaced" | "trustOutdated";
 
 export function certificateState(
-  certificate: Certificate | undefined,
+  certificate: Pick<Certificate, "ca" | "cert"> | undefined,
   authorities: Authorities,
   now: Date,
 ): CertificateState {
@@ -140,9 +140,24 @@ function remaining(authority: KeyPair, now: Date): number {
   return (parse(authority.cert)?.notAfter.getTime() ?? 0) - now.getTime();
 }
 
-function parse(pem: string): x509.X509Certificate | undefined {
+type Facts = Pick<x509.X509Certificate, "notBefore" | "notAfter" | "issuer" | "subject">;
+
+/** The same few certificates are assessed again and again, and parsing one takes milliseconds. */
+const parsed = new Map<string, Facts | undefined>();
+const maxParsed = 1000;
+
+function parse(pem: string): Facts | undefined {
+  if (parsed.has(pem)) return parsed.get(pem);
+  if (parsed.size >= maxParsed) parsed.clear();
+  const facts = parseNow(pem);
+  parsed.set(pem, facts);
+  return facts;
+}
+
+function parseNow(pem: string): Facts | undefined {
   try {
-    return new x509.X509Certificate(pem);
+    const { notBefore, notAfter, issuer, subject } = new x509.X509Certificate(pem);
+    return { notBefore, notAfter, issuer, subject };
   } catch {
     return undefined;
   }

@@ -30,8 +30,26 @@ describe("a request to prepare", () => {
 
   test("is translated to version 1, which has one stack, and back", () => {
     const request = { source, stacks: [dev] };
-    expect(prepareIn(1, request)).toEqual({ ok: true, request: { source, stack: dev } });
+    const origin = { workspace: "web", stack: "web" };
+    expect(prepareIn(1, { ...request, origin })).toEqual({ ok: true, request: { source, stack: dev } });
     expect(prepareFromV1({ source, stack: dev })).toEqual(request);
+  });
+
+  test("is translated to version 1 without the known versions of the CLI, which the agent then reads itself", () => {
+    const request = { source, stacks: [dev], knownClis: [{ cli: "a", version: "3.259.0" }] };
+    expect(prepareIn(1, request)).toEqual({ ok: true, request: { source, stack: dev } });
+  });
+
+  test("compares no commits in version 1", () => {
+    const git = { kind: "git", url: "https://host/repo", commit: "a".repeat(40) } as const;
+    const compareWith = { commit: "b".repeat(40), pathFilters: ["infra/**"] };
+    expect(prepareIn(2, { source: { ...git, compareWith }, stacks: [dev] })).toMatchObject({
+      request: { source: { compareWith } },
+    });
+    expect(prepareIn(1, { source: { ...git, compareWith }, stacks: [dev] })).toEqual({
+      ok: true,
+      request: { source: git, stack: dev },
+    });
   });
 
   const unsupported: Record<string, { readonly request: PrepareRequest; readonly message: string }> = {
@@ -59,13 +77,14 @@ describe("a request to start a run", () => {
     operation: { kind: "up", message: "x" },
     stack: "dev",
     lostRuns: [{ from: "2026-01-01T00:00:00Z", to: "2026-01-01T00:01:00Z", hostname: "web-0", pid: 7 }],
+    origin: { update: "web-1", stack: "web" },
   };
 
   test("is sent unchanged to an agent of the same version", () => {
     expect(startIn(2, request)).toEqual({ ok: true, request });
   });
 
-  test("has neither a stack nor lost runs in version 1, because its agents break locks by time alone", () => {
+  test("has no origin in version 1, and neither a stack nor lost runs, because its agents break locks by time alone", () => {
     expect(startIn(1, request)).toEqual({ ok: true, request: { runId: "a", operation: { kind: "up", message: "x" } } });
   });
 

@@ -41,21 +41,28 @@ const remedy =
 
 export function prepareIn(version: ContractVersion, request: PrepareRequest): Translated {
   if (version === protocolVersion) return { ok: true, request };
-  const { stacks, ...rest } = request;
+  const { stacks, source, knownClis: _, origin: __, ...rest } = request;
   const [stack, ...others] = stacks;
   if (!stack || others.length > 0) {
     return { ok: false, message: `${olderAgent} and supports exactly one stack per Workspace; ${remedy}` };
   }
-  return checked(PrepareRequestV1, { ...rest, stack });
+  return checked(PrepareRequestV1, { ...rest, source: withoutComparison(source), stack });
+}
+
+/** An agent of version 1 compares no commits. What has changed is then not known, and the update runs. */
+function withoutComparison(source: PrepareRequest["source"]): PrepareRequest["source"] {
+  if (source.kind !== "git") return source;
+  const { compareWith: _, ...rest } = source;
+  return rest;
 }
 
 /**
  * In version 1 a run uses the prepared stack. Lost runs are omitted: an agent of version 1 breaks locks by time alone, and
- * a run in another cluster may have acquired the lock at that time.
+ * a run in another cluster may have acquired the lock at that time. Its origin is omitted as well, because nothing depends on it.
  */
 export function startIn(version: ContractVersion, request: StartRequest): Translated {
   if (version === protocolVersion) return { ok: true, request };
-  const { stack: _, lostRuns: __, ...rest } = request;
+  const { stack: _, lostRuns: __, origin: ___, ...rest } = request;
   return checked(StartRequestV1, rest);
 }
 

@@ -1,7 +1,7 @@
 /** What all pages use: sections, facts, tabs, times and notices. */
 import { relative } from "@pko/api/browser";
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 
 import { now } from "../data/clock.ts";
 import type { Watched } from "../data/watches.ts";
@@ -57,8 +57,14 @@ export interface Tab {
 }
 
 export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly Tab[] }) {
+  const row = useRef<HTMLElement>(null);
+  const current = tabs.find(({ isCurrent }) => isCurrent)?.name;
+  useEffect(() => {
+    // On a narrow screen the row scrolls.
+    row.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [current]);
   return (
-    <nav class="tabs" aria-label={label}>
+    <nav ref={row} class="tabs" aria-label={label}>
       {tabs.map(({ name, href, isCurrent, count }) => (
         <a key={name} href={href} aria-current={isCurrent ? "page" : undefined}>
           {name}
@@ -101,7 +107,11 @@ export const Empty = ({ title, children }: { readonly title: string } & Children
 
 /** What is missing, and which permission would show it. */
 export const Denied = ({ what, permission }: { readonly what: string; readonly permission: string }) => (
-  <Notice tone="warning" title={`You may not see ${what}.`}>
+  <MissingPermission title={`You may not see ${what}.`} permission={permission} />
+);
+
+export const MissingPermission = ({ title, permission }: { readonly title: string; readonly permission: string }) => (
+  <Notice tone="warning" title={title}>
     <p>
       The missing permission is <code>{permission}</code>. An administrator of the cluster can grant it.
     </p>
@@ -140,7 +150,7 @@ export function ExternalLink({ href, children }: { readonly href: string } & Chi
   if (!/^https?:\/\//i.test(href)) return <span>{children ?? href}</span>;
   return (
     <a href={href} target="_blank" rel="noopener noreferrer">
-      {children ?? href}
+      {children ?? href.replace(/^https?:\/\//i, "")}
       <Icon name="external" />
       <span class="visually-hidden"> (opens in a new tab)</span>
     </a>

@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 import { ApiError, errorText } from "../data/api.ts";
+import { focusAgain, mainElement, useFocusAfterRemoval } from "../data/focus.ts";
 
 interface Message {
   readonly text: string;
@@ -31,14 +32,19 @@ export function Messages() {
   const shown = message.value;
   return (
     <div class="messages" role="status" aria-live="polite">
-      {shown ? (
-        <div class={`message ${shown.isError ? "tone-bad" : "tone-good"}`}>
-          <span>{shown.text}</span>
-          <button type="button" class="quiet" onClick={() => (message.value = undefined)}>
-            Dismiss
-          </button>
-        </div>
-      ) : null}
+      {shown ? <MessageBox {...shown} /> : null}
+    </div>
+  );
+}
+
+function MessageBox({ text, isError }: Message) {
+  useFocusAfterRemoval();
+  return (
+    <div class={`message ${isError ? "tone-bad" : "tone-good"}`}>
+      <span>{text}</span>
+      <button type="button" class="quiet" onClick={() => (message.value = undefined)}>
+        Dismiss
+      </button>
     </div>
   );
 }
@@ -58,8 +64,9 @@ export function Dialog({ title, confirmText, isDangerous = false, onConfirm, onC
   useEffect(() => {
     const opener = document.activeElement;
     dialog.current?.showModal();
-    // The button may have been removed by the action.
-    return () => focusAgain(opener instanceof HTMLElement && opener.isConnected ? opener : mainElement());
+    // Once the dialog is removed. The button may have been removed by the action.
+    return () =>
+      queueMicrotask(() => focusAgain(opener instanceof HTMLElement && opener.isConnected ? opener : mainElement()));
   }, []);
   return (
     <dialog ref={dialog} class="dialog" aria-labelledby="dialog-title" onClose={onCancel}>
@@ -83,11 +90,4 @@ export function Dialog({ title, confirmText, isDangerous = false, onConfirm, onC
       </form>
     </dialog>
   );
-}
-
-const mainElement = (): HTMLElement | null => document.getElementById("main");
-
-/** Only if nothing else has received the focus meanwhile. */
-function focusAgain(element: HTMLElement | null): void {
-  if (document.activeElement === document.body) element?.focus({ preventScroll: true });
 }

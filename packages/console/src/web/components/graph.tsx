@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 
 import { layoutGraph, nodeSize, type Graph } from "../lib/graph-layout.ts";
-import type { Tone } from "./icon.tsx";
+import { Icon, type IconName, type Tone } from "./icon.tsx";
 
 /** Larger drawings help nobody; the tree shows all. */
 export const maxDrawn = 200;
@@ -12,6 +12,8 @@ export interface Box {
   readonly title: string;
   readonly name: string;
   readonly detail: string;
+  /** Beside the detail, if that is a state. */
+  readonly icon?: IconName;
   readonly tone: Tone;
   readonly onClick?: () => void;
 }
@@ -57,7 +59,7 @@ export function Drawing({ label, graph }: Props) {
 }
 
 function BoxDrawing({ box, x, y }: { readonly box: Box; readonly x: number; readonly y: number }) {
-  const { title, name, detail, tone, onClick } = box;
+  const { title, name, detail, icon, tone, onClick } = box;
   const look = onClick ? "graph-node graph-link" : "graph-node";
   return (
     <g transform={`translate(${x} ${y})`} class={`${look} tone-${tone}`} {...(onClick && { onClick })}>
@@ -66,7 +68,8 @@ function BoxDrawing({ box, x, y }: { readonly box: Box; readonly x: number; read
       <text x="12" y="20" class="graph-name">
         {shortened(name)}
       </text>
-      <text x="12" y="38" class="graph-state">
+      {icon === undefined ? null : <Icon name={icon} x={11} y={26} />}
+      <text x={icon === undefined ? 12 : 31} y="38" class="graph-state">
         {shortened(detail)}
       </text>
     </g>

@@ -16,9 +16,10 @@ const shapes = {
 } as const;
 export type IconName = keyof typeof shapes;
 
-export function Icon({ name }: { readonly name: IconName }) {
+/** `x` and `y` are its place in a drawing. */
+export function Icon({ name, ...place }: { readonly name: IconName; readonly x?: number; readonly y?: number }) {
   return (
-    <svg class="icon" width="16" height="16" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+    <svg class="icon" width="16" height="16" viewBox="0 0 16 16" aria-hidden="true" focusable="false" {...place}>
       <path d={shapes[name]} fill="currentColor" fill-rule="evenodd" />
     </svg>
   );

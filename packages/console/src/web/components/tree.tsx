@@ -16,7 +16,7 @@ interface Props {
 
 export function Tree({ label, items, isCollapsible = true }: Props) {
   return (
-    <ul class="tree" aria-label={label}>
+    <ul class={isCollapsible ? "tree" : "tree tree-open"} aria-label={label}>
       {items.map((item) => (
         <Item key={item.id} item={item} isCollapsible={isCollapsible} />
       ))}

@@ -9,6 +9,7 @@ import {
   type Session,
 } from "../../shared/contract.ts";
 import { missingPermission } from "../lib/permission.ts";
+import { isProxySignIn } from "../lib/proxy-answer.ts";
 
 export class ApiError extends Error {
   readonly status: number;
@@ -34,9 +35,24 @@ export async function loadSession(): Promise<void> {
     session.value = token === undefined ? await request<Session>("/session") : await postToken(token);
     sessionProblem.value = "";
   } catch (error) {
+    const isRefused = error instanceof ApiError && error.status === 401;
+    if (isRefused && token === undefined) return showProxySignIn();
     sessionProblem.value = errorText(error);
-    if (error instanceof ApiError && error.status === 401) await showRefusal();
+    if (isRefused) await showRefusal();
   }
+}
+
+/** The console itself describes the session of everyone: a proxy in front of it has refused the request. */
+function showProxySignIn(): void {
+  session.value = { signedIn: false, mode: "proxy" };
+  sessionProblem.value = "";
+}
+
+/** Whether the session at a proxy has ended; then the sign-in page says so. */
+export function isSignedOutByProxy(response: Response): boolean {
+  if (!isProxySignIn(response)) return false;
+  showProxySignIn();
+  return true;
 }
 
 /** The address was used before. In the browser that used it, the session continues. */
@@ -84,6 +100,7 @@ async function request<T>(path: string, options: RequestOptions = {}): Promise<T
   const { method = "GET", body, contentType = "application/json" } = options;
   const response = await fetch(path, {
     method,
+    redirect: "manual",
     headers: {
       accept: "application/json",
       ...(method !== "GET" && { [consoleHeader]: consoleHeaderValue }),
@@ -91,6 +108,7 @@ async function request<T>(path: string, options: RequestOptions = {}): Promise<T
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
+  if (isSignedOutByProxy(response)) throw new ApiError(401, "The session at the proxy has ended. Sign in again.");
   const text = await response.text();
   if (!response.ok) throw failure(response, text, path);
   return (text === "" ? undefined : JSON.parse(text)) as T;

@@ -1,7 +1,7 @@
-/** What the user may do, by SelfSubjectAccessReview. Requested once for each action and object. */
+/** What the user may do, by SelfSubjectAccessReview. Requested once for each action and object; again if there was no answer. */
 import { signal, type Signal } from "@preact/signals";
 
-import { kubernetes, session } from "./api.ts";
+import { ApiError, kubernetes, session } from "./api.ts";
 
 export interface Permission {
   readonly verb: string;
@@ -21,8 +21,14 @@ export function mayI(permission: Permission): Signal<Answer> {
   if (known) return known;
   const answer = signal<Answer>("unknown");
   answers.set(key, answer);
-  void review(permission).then((result) => (answer.value = result));
+  void ask(permission, key, answer);
   return answer;
+}
+
+async function ask(permission: Permission, key: string, answer: Signal<Answer>): Promise<void> {
+  answer.value = await review(permission);
+  // The next page that needs the answer requests it again.
+  if (answer.value === "unknown") answers.delete(key);
 }
 
 async function review(permission: Permission): Promise<Answer> {
@@ -39,8 +45,9 @@ async function review(permission: Permission): Promise<Answer> {
       },
     );
     return status?.allowed === true ? "allowed" : "denied";
-  } catch {
-    return "denied";
+  } catch (error) {
+    // Without an answer, nothing is known about the permission.
+    return error instanceof ApiError && error.status === 403 ? "denied" : "unknown";
   }
 }
 

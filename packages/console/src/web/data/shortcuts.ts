@@ -1,10 +1,11 @@
 /** Keys that work anywhere on a page, except while a user types. */
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export function useShortcut(key: string, action: () => void): void {
   const latest = useRef(action);
   latest.current = action;
-  useEffect(() => {
+  // Together with the field, so that whoever sees it can use the key.
+  useLayoutEffect(() => {
     const listen = (event: KeyboardEvent): void => {
       if (event.key !== key || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       event.preventDefault();

@@ -4,7 +4,7 @@ import { batch, effect, signal } from "@preact/signals";
 import { encodeSubscriptions, type StreamMessage, type Subscription } from "../../shared/contract.ts";
 import { isSilent, resumed, retryDelay } from "../lib/reconnect.ts";
 import { parseSse } from "../lib/sse.ts";
-import { errorText, loadSession, messageIn, session } from "./api.ts";
+import { errorText, isSignedOutByProxy, loadSession, messageIn, session } from "./api.ts";
 
 export interface Subscriber {
   readonly subscription: Subscription;
@@ -91,7 +91,9 @@ async function read(signal: AbortSignal): Promise<void> {
   );
   const wanted = all.map(({ subscription }) => subscription);
   const q = encodeSubscriptions(resumed(wanted, versions));
-  const response = await fetch(`/stream?q=${q}`, { signal, headers: { accept: "text/event-stream" } });
+  const headers = { accept: "text/event-stream" };
+  const response = await fetch(`/stream?q=${q}`, { signal, redirect: "manual", headers });
+  if (isSignedOutByProxy(response)) throw new Refused();
   const known = session.peek();
   if (response.status === 401 && known) session.value = { signedIn: false, mode: known.mode };
   if (!response.ok || !response.body) throw new Refused(messageIn(await response.text()) ?? "");
@@ -121,8 +123,9 @@ function dispatch(message: StreamMessage): void {
   subscribers.get(message.id)?.receive(message);
 }
 
+/** A request without a response is as dead as a stream without a heartbeat. */
 function reopenIfSilent(): void {
-  if (subscribers.size > 0 && connection.peek() === "live" && isSilent(lastHeard, Date.now())) {
+  if (subscribers.size > 0 && connection.peek() !== "idle" && isSilent(lastHeard, Date.now())) {
     connection.value = "lost";
     scheduleOpen(0);
   }

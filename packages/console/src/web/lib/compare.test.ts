@@ -6,9 +6,14 @@ import { numbered, resourceEvent } from "./testing.ts";
 
 test("facts that neither run has are left out", () => {
   expect(compareFacts({ Revision: "a", Trigger: undefined }, { Revision: "b", Result: "failed" })).toEqual([
-    { label: "Revision", a: "a", b: "b", isEqual: false },
-    { label: "Result", a: "", b: "failed", isEqual: false },
+    { label: "Revision", a: "a", b: "b", isEqual: false, isExpected: false },
+    { label: "Result", a: "", b: "failed", isEqual: false, isExpected: false },
   ]);
+});
+
+test("no two runs start at the same time, so that this is not a difference", () => {
+  const [started] = compareFacts({ Started: "a" }, { Started: "b" });
+  expect(started).toMatchObject({ isEqual: false, isExpected: true });
 });
 
 test("inputs are compared by their digests, which are not shown", () => {

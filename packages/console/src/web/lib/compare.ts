@@ -8,7 +8,11 @@ export interface Difference {
   readonly a: string;
   readonly b: string;
   readonly isEqual: boolean;
+  /** A difference that says nothing: no two runs start at the same time. */
+  readonly isExpected: boolean;
 }
+
+const alwaysDifferent: ReadonlySet<string> = new Set(["Started", "Duration"]);
 
 type Facts = Readonly<Record<string, string | undefined>>;
 
@@ -16,7 +20,8 @@ export function compareFacts(a: Facts, b: Facts): Difference[] {
   const labels = [...new Set([...Object.keys(a), ...Object.keys(b)])];
   return labels.flatMap((label) => {
     const [left, right] = [a[label] ?? "", b[label] ?? ""];
-    return left === "" && right === "" ? [] : [{ label, a: left, b: right, isEqual: left === right }];
+    if (left === "" && right === "") return [];
+    return [{ label, a: left, b: right, isEqual: left === right, isExpected: alwaysDifferent.has(label) }];
   });
 }
 

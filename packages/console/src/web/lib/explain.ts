@@ -23,10 +23,16 @@ export interface Explanation {
   readonly advice?: string;
 }
 
+interface Scheduled {
+  readonly what: string;
+  readonly time: string;
+}
+
 export type NextStep =
   | { readonly kind: "running"; readonly update: string }
-  | { readonly kind: "scheduled"; readonly what: string; readonly time: string }
-  | { readonly kind: "waiting"; readonly for: string; readonly since: string }
+  | ({ readonly kind: "scheduled" } & Scheduled)
+  /** `next` is what happens if the wait lasts that long. */
+  | { readonly kind: "waiting"; readonly for: string; readonly since: string; readonly next?: Scheduled }
   /** Something has to change first. */
   | { readonly kind: "nothing"; readonly text: string };
 
@@ -64,8 +70,8 @@ function meaningOf(type: string, reason: string): string {
 function nextStep({ status = {}, metadata, spec }: Stack, state: StackState): NextStep {
   const { currentUpdate, next, waiting } = status;
   if (currentUpdate?.name !== undefined) return { kind: "running", update: currentUpdate.name };
+  if (waiting) return { kind: "waiting", ...waiting, ...(next && { next }) };
   if (next) return { kind: "scheduled", ...next };
-  if (waiting) return { kind: "waiting", ...waiting };
   if (spec.suspend) return { kind: "nothing", text: "Nothing starts until the Stack is resumed." };
   if (metadata.deletionTimestamp !== undefined) return { kind: "nothing", text: "The Stack is being deleted." };
   return { kind: "nothing", text: idleTexts[state] };

@@ -48,6 +48,10 @@ function ticksOf(spanMs: number): Chart["ticks"] {
   return Array.from({ length: count + 1 }, (_, at) => ({ left: ((at * step) / spanMs) * 100, ms: at * step }));
 }
 
+/** Empty until both times are known. */
+export const durationBetween = (start?: string, end?: string): string =>
+  start === undefined || end === undefined ? "" : shortDuration(Date.parse(end) - Date.parse(start));
+
 /** `340 ms`, `2.1 s`, `1 min 5 s`. */
 export function shortDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;

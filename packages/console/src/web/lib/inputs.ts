@@ -19,7 +19,7 @@ export interface Inputs {
 export function inputsOf({ spec, status }: Stack): Inputs {
   const { lastUpdate, currentUpdate } = status ?? {};
   const source = [
-    { label: "Program", value: describeSource(spec) },
+    ...programFacts(spec),
     { label: "Pulumi stack", value: spec.stack },
     { label: "Backend", value: spec.backend ?? "" },
     { label: "Secrets provider", value: spec.secretsProvider ?? "" },
@@ -30,6 +30,19 @@ export function inputsOf({ spec, status }: Stack): Inputs {
     { label: "Running revision", value: currentUpdate?.commit ?? "" },
   ];
   return { source: source.filter(({ value }) => value !== ""), rows: rowsOf(spec) };
+}
+
+function programFacts(spec: StackSpec): Inputs["source"] {
+  const { projectRepo, repoDir = "" } = spec;
+  if (!projectRepo) return [{ label: "Program", value: describeSource(spec) }];
+  const { tag = "", branch = "", commit = "" } = spec;
+  return [
+    { label: "Repository", value: projectRepo },
+    { label: "Tag", value: tag },
+    { label: "Branch", value: branch },
+    { label: "Commit", value: commit },
+    { label: "Directory", value: repoDir },
+  ];
 }
 
 function rowsOf(spec: StackSpec): InputRow[] {

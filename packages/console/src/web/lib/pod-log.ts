@@ -1,5 +1,5 @@
 /** The lines of a workspace pod's log that belong to one run: its events, and what Pulumi printed. Pure. */
-import { parseLogLine, type NumberedEvent } from "@pko/records/browser";
+import { parseLogLine, runFinished, runStarted, type AgentMessage, type NumberedEvent } from "@pko/records/browser";
 
 import { withoutEscapes } from "./search-log.ts";
 
@@ -19,20 +19,15 @@ export function runLog(lines: readonly string[], run: string): RunLog {
       isInRun = line.run === run;
       if (isInRun) events.push(line.event);
     } else if (line.kind === "message") {
-      const edge = runEdge(line.text, run);
+      const edge = runEdge(line.message, run);
       if (edge !== undefined) isInRun = edge === "started";
     } else if (isInRun) texts.push(withoutEscapes(line.text));
   }
   return { events, lines: texts };
 }
 
-/** The agent's messages `run started` and `run finished`. Another run's start ends this one. */
-function runEdge(text: string, run: string): "started" | "finished" | undefined {
-  try {
-    const { message, run: of } = JSON.parse(text) as { message?: unknown; run?: unknown };
-    if (message === "run started") return of === run ? "started" : "finished";
-    return message === "run finished" && of === run ? "finished" : undefined;
-  } catch {
-    return undefined;
-  }
+/** Another run's start ends this one. */
+function runEdge(message: AgentMessage | undefined, run: string): "started" | "finished" | undefined {
+  if (message?.msg === runStarted) return message.run === run ? "started" : "finished";
+  return message?.msg === runFinished && message.run === run ? "finished" : undefined;
 }

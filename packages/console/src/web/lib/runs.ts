@@ -1,5 +1,7 @@
 /** The runs of a Stack: Updates that exist, and records of those that no longer do. Pure. */
-import { updateState, type Update, type UpdateRecord } from "@pko/api/browser";
+import { updateState, type Update, type UpdateRecord, type UpdateRecordContent } from "@pko/api/browser";
+
+import { opText } from "./run.ts";
 
 export interface RunRow {
   readonly namespace: string;
@@ -29,8 +31,27 @@ export function runsOf(updates: readonly Update[], records: readonly UpdateRecor
 /** A run that has not started is the newest. */
 const startOf = ({ startTime }: RunRow): string => startTime ?? "9999";
 
+const done: Readonly<Record<string, string>> = {
+  same: "unchanged",
+  create: "created",
+  update: "updated",
+  delete: "deleted",
+  replace: "replaced",
+  refresh: "refreshed",
+  import: "imported",
+};
+
+/** `2 created, 1 unchanged`; of a preview, `2 to create, 1 unchanged`. */
+export function changeText({ type, changes = {} }: Pick<UpdateRecordContent, "type" | "changes">): string {
+  const textOf = (op: string): string => {
+    const isPlanned = type === "preview" && op !== "same";
+    return isPlanned ? `to ${opText(op)}` : (done[op] ?? opText(op));
+  };
+  const counted = Object.entries(changes).filter(([, count]) => count > 0);
+  return counted.map(([op, count]) => `${count} ${textOf(op)}`).join(", ");
+}
+
 function fromRecord({ metadata, record }: UpdateRecord): RunRow {
-  const changes = Object.entries(record.changes ?? {}).filter(([, count]) => count > 0);
   return {
     namespace: metadata.namespace ?? "",
     name: record.updateName,
@@ -38,7 +59,7 @@ function fromRecord({ metadata, record }: UpdateRecord): RunRow {
     result: record.result,
     startTime: record.startTime,
     endTime: record.endTime,
-    summary: changes.map(([op, count]) => `${count} ${op}`).join(", "),
+    summary: changeText(record),
     reason: record.trigger ?? "",
     revision: record.revision ?? "",
     hasRecord: true,

@@ -4,11 +4,12 @@ import { describe, expect, test } from "bun:test";
 import { connected, dependencyGraph, dependentsOf } from "./dependencies.ts";
 import { aboutStack, type KubernetesEvent } from "./events.ts";
 import { explain, type NextStep } from "./explain.ts";
+import { durationBetween } from "./gantt.ts";
 import { layoutGraph, nodeSize } from "./graph-layout.ts";
 import { inputsOf } from "./inputs.ts";
 import { operatorHealth } from "./operator-health.ts";
 import { runLog } from "./pod-log.ts";
-import { runsOf } from "./runs.ts";
+import { changeText, runsOf } from "./runs.ts";
 import { aStack, at, condition, failing, now, ready, resourceEvent } from "./testing.ts";
 
 describe("why a Stack is in its state", () => {
@@ -35,7 +36,8 @@ describe("why a Stack is in its state", () => {
       aStack("a/b", { ...failing, currentUpdate: { name: "u" }, next }),
       { kind: "running", update: "u" },
     ],
-    ["a scheduled action", aStack("a/b", { ...failing, next, waiting }), { kind: "scheduled", ...next }],
+    ["a scheduled action", aStack("a/b", { ...failing, next }), { kind: "scheduled", ...next }],
+    ["a wait with an end", aStack("a/b", { ...failing, next, waiting }), { kind: "waiting", ...waiting, next }],
     ["a wait", aStack("a/b", { ...failing, waiting }), { kind: "waiting", ...waiting }],
     ["a suspended Stack", aStack("a/b", failing, { suspend: true }), { kind: "nothing", text: suspended }],
     ["a failure", aStack("a/b", failing), { kind: "nothing", text: idle }],
@@ -121,6 +123,17 @@ describe("inputs", () => {
     expect(row("PULUMI_ACCESS_TOKEN")?.origin).toBe("Secret token, key accessToken");
   });
 
+  test("name the parts of a repository", () => {
+    const repository = { projectRepo: "https://github.com/acme/web", branch: "main", repoDir: "infra" };
+    const { source } = inputsOf(aStack("a/b", ready, repository));
+    expect(source.map(({ label, value }) => `${label} ${value}`)).toEqual([
+      "Repository https://github.com/acme/web",
+      "Branch main",
+      "Directory infra",
+      "Pulumi stack dev",
+    ]);
+  });
+
   test("never show a secret", () => expect(JSON.stringify(rows)).not.toContain("canary"));
 });
 
@@ -132,6 +145,19 @@ describe("runs", () => {
     metadata: { name, namespace: "a" },
     status: startTime === undefined ? {} : { startTime },
   });
+
+  test.each([
+    ["up", "2 created, 1 unchanged, 1 read"],
+    ["preview", "2 to create, 1 unchanged, 1 to read"],
+  ] as const)("of type %s count changes: %s", (type, text) => {
+    expect(changeText({ type, changes: { create: 2, same: 1, read: 1, delete: 0 } })).toBe(text);
+  });
+
+  test.each([
+    [undefined, undefined, ""],
+    [at(-60), undefined, ""],
+    [at(-65), at(0), "1 min 5 s"],
+  ])("from %p to %p take %p", (start, end, text) => expect(durationBetween(start, end)).toBe(text));
 
   test("come from Updates and records, the newest first, each once", () => {
     const records = ["old", "both"].map((name) => ({
@@ -159,7 +185,7 @@ describe("runs", () => {
   test("the log of a pod has several: only lines of the one in question are shown", () => {
     const feed = (run: string, seq: number): string =>
       JSON.stringify({ feed: 1, run, seq, time: at(0), event: resourceEvent("a", "started") });
-    const message = (run: string, text: string): string => JSON.stringify({ level: "info", message: text, run });
+    const message = (run: string, text: string): string => JSON.stringify({ level: "info", msg: text, run });
     const { events, lines } = runLog(
       [
         "installing",

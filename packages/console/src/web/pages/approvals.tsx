@@ -1,20 +1,31 @@
 /** The plans that wait for a decision, and one of them in detail. */
 import { relative, type ApprovalRequest, type Stack, type UpdateRecord } from "@pko/api/browser";
 import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 
-import { Denied, Empty, Facts, Notice, PageTitle, Section, Time, WatchNotice } from "../components/common.tsx";
+import {
+  Empty,
+  Facts,
+  MissingPermission,
+  Notice,
+  PageTitle,
+  Section,
+  Time,
+  WatchNotice,
+} from "../components/common.tsx";
 import { Dialog, perform } from "../components/dialog.tsx";
 import { NamespaceChooser } from "../components/namespace-chooser.tsx";
 import { decide } from "../data/actions.ts";
 import { session } from "../data/api.ts";
 import { now } from "../data/clock.ts";
 import { useFleet } from "../data/fleet.ts";
+import { useFocusAfterRemoval } from "../data/focus.ts";
 import { replaceQuery } from "../data/location.ts";
 import { approvalCreation, mayI, permissionText } from "../data/permissions.ts";
 import { useContent } from "../data/record-content.ts";
 import { useWatch } from "../data/watches.ts";
-import { dependencyGraph, dependentsOf, stackId } from "../lib/dependencies.ts";
-import { parsePlan } from "../lib/plan.ts";
+import { dependencyGraph, dependentsOf, stackId, type DependencyGraph } from "../lib/dependencies.ts";
+import { parsePlan, type PlannedChange } from "../lib/plan.ts";
 import { paths, type Route } from "../lib/routes.ts";
 import { opSymbol, opText, runModel } from "../lib/run.ts";
 import { ChangeList } from "./run/changes.tsx";
@@ -35,6 +46,7 @@ const pendingIn = (stacks: readonly Stack[]): Pending[] =>
 export function ApprovalsPage() {
   const { stacks, needsNamespace } = useFleet();
   const pending = pendingIn(stacks.items);
+  const graph = useMemo(() => dependencyGraph(stacks.items), [stacks.items]);
   return (
     <>
       <PageTitle title="Approvals">
@@ -51,32 +63,61 @@ export function ApprovalsPage() {
       ) : null}
       <ul class="cards" aria-label="Plans that wait for a decision">
         {pending.map((each) => (
-          <PendingCard key={each.request.digest} {...each} />
+          <PendingCard key={each.request.updateUid} {...each} graph={graph} />
         ))}
       </ul>
     </>
   );
 }
 
-function PendingCard({ stack, request }: Pending) {
+/** A card is not the plan: whoever decides opens it. */
+const maxListed = 3;
+
+function PendingCard({ stack, request, graph }: Pending & { readonly graph: DependencyGraph }) {
   const { namespace = "", name = "" } = stack.metadata;
   const { headline, changes } = parsePlan(request.summary);
-  const dangerous = changes.filter(({ tone }) => tone === "danger").length;
+  const dangerous = changes.filter(({ tone }) => tone === "danger");
+  const after = namesAfter(stack, graph);
   return (
-    <li class="card">
+    <li class={dangerous.length > 0 ? "card card-danger" : "card"}>
       <h2>
         <a href={paths.approval({ namespace, name })}>{name}</a> <span class="muted">{namespace}</span>
       </h2>
       <p>
         {headline}
-        {dangerous > 0 ? <strong class="danger-text"> {dangerous} destructive</strong> : null}
+        {dangerous.length > 0 ? <strong class="danger-text"> {dangerous.length} destructive</strong> : null}
       </p>
+      <PlannedList changes={dangerous.slice(0, maxListed)} />
+      {dangerous.length > maxListed ? <p class="muted">and {dangerous.length - maxListed} more</p> : null}
+      <p>{afterText(after)}</p>
       <p class="muted">
-        expires <Time time={request.expiresAt} />
+        The plan expires <Time time={request.expiresAt} />.
       </p>
     </li>
   );
 }
+
+/** The Stacks of the namespace that depend on this one, directly or through others. */
+function namesAfter({ metadata: { namespace = "", name = "" } }: Stack, graph: DependencyGraph): string[] {
+  return dependentsOf(stackId(namespace, name), graph).map((id) => id.slice(namespace.length + 1));
+}
+
+const afterText = (names: readonly string[]): string =>
+  names.length === 0 ? "No other Stack runs afterwards." : `Stacks that run afterwards: ${names.join(", ")}.`;
+
+const PlannedList = ({ changes }: { readonly changes: readonly PlannedChange[] }) => (
+  <ul class="plain-list">
+    {changes.map(({ op, text, tone }) => (
+      <li key={`${op} ${text}`}>
+        <span class={`op op-${tone}`}>
+          <span aria-hidden="true">{opSymbol(op)} </span>
+          {opText(op)}
+        </span>{" "}
+        {text}
+      </li>
+    ))}
+  </ul>
+);
 
 export function ApprovalPage({ namespace, name }: Extract<Route, { page: "approval" }>) {
   const stacks = useWatch<Stack>("stacks", { namespace }).value;
@@ -100,7 +141,7 @@ export function ApprovalPage({ namespace, name }: Extract<Route, { page: "approv
 function PlanView({ stack, request, stacks }: Pending & { readonly stacks: readonly Stack[] }) {
   const { namespace = "", name = "" } = stack.metadata;
   const { updateName, expiresAt, digest, unknownInputs = 0 } = request;
-  const after = dependentsOf(stackId(namespace, name), dependencyGraph(stacks));
+  const after = namesAfter(stack, dependencyGraph(stacks));
   return (
     <>
       <Facts
@@ -114,21 +155,18 @@ function PlanView({ stack, request, stacks }: Pending & { readonly stacks: reado
         ]}
       />
       {unknownInputs > 0 ? <Notice tone="warning" title={unknownText(unknownInputs)} /> : null}
-      <Decision stack={stack} request={request} />
+      <Decision stack={stack} request={request} after={after} />
       <PlanChanges namespace={namespace} request={request} />
       <Section title="Stacks that will run afterwards">
         {after.length === 0 ? (
           <p class="muted">No Stack of this namespace depends on {name}.</p>
         ) : (
           <ul class="plain-list">
-            {after.map((id) => {
-              const [inNamespace = "", dependent = ""] = id.split("/");
-              return (
-                <li key={id}>
-                  <a href={paths.stack({ namespace: inNamespace, name: dependent })}>{dependent}</a>
-                </li>
-              );
-            })}
+            {after.map((dependent) => (
+              <li key={dependent}>
+                <a href={paths.stack({ namespace, name: dependent })}>{dependent}</a>
+              </li>
+            ))}
           </ul>
         )}
       </Section>
@@ -166,18 +204,31 @@ function PlanChanges({ namespace, request }: { readonly namespace: string; reado
   );
 }
 
-function Decision({ stack, request }: Pending) {
-  const { namespace = "" } = stack.metadata;
-  const asked = useSignal<"Approve" | "Reject" | undefined>(undefined);
-  const reason = useSignal("");
-  const permission = approvalCreation(namespace);
+interface Undecided extends Pending {
+  /** The Stacks that run afterwards. */
+  readonly after: readonly string[];
+}
+
+function Decision({ stack, request, after }: Undecided) {
+  const permission = approvalCreation(stack.metadata.namespace ?? "");
   const answer = mayI(permission).value;
   if (request.state !== "Pending") return null;
   if (relative(request.expiresAt, now.value).endsWith("ago")) {
     return <Notice tone="warning" title="The plan has expired. The operator makes a new one." />;
   }
-  if (answer === "denied") return <Denied what="buttons to decide" permission={permissionText(permission)} />;
-  if (answer === "unknown") return null;
+  if (answer === "denied") {
+    return (
+      <MissingPermission title="You may not approve or reject this plan." permission={permissionText(permission)} />
+    );
+  }
+  return answer === "unknown" ? null : <DecisionForm stack={stack} request={request} after={after} />;
+}
+
+function DecisionForm({ stack, request, after }: Undecided) {
+  const { namespace = "" } = stack.metadata;
+  const asked = useSignal<"Approve" | "Reject" | undefined>(undefined);
+  const reason = useSignal("");
+  useFocusAfterRemoval();
   const confirm = (): void => {
     const decision = asked.value;
     asked.value = undefined;
@@ -212,6 +263,7 @@ function Decision({ stack, request }: Pending) {
           <p>
             {parsePlan(request.summary).headline}. The decision is stored in the name of {session.value?.user ?? "you"}.
           </p>
+          {asked.value === "Approve" ? <p>{afterText(after)}</p> : null}
         </Dialog>
       ) : null}
     </div>

@@ -18,7 +18,7 @@ export function ComparePage({ namespace, name, other }: Extract<Route, { page: "
   return (
     <>
       <nav class="breadcrumb" aria-label="Breadcrumb">
-        <a href={paths.fleet}>Stacks</a> / {namespace}
+        <a href={paths.fleet}>Stacks</a> / <a href={`/?namespace=${encodeURIComponent(namespace)}`}>{namespace}</a>
         {a?.record.stackName === undefined ? null : (
           <>
             {" "}
@@ -87,12 +87,15 @@ function FactTable({ a, b }: Records) {
   );
 }
 
-const FactRow = ({ label, a, b, isEqual }: Difference) => (
+const FactRow = ({ label, a, b, isEqual, isExpected }: Difference) => (
   <tr>
     <th scope="row">{label}</th>
     <td class="wide-cell">{a}</td>
     <td class="wide-cell">{b}</td>
-    <td>{isEqual ? <span class="muted">the same</span> : <Badge icon="triangle" tone="warning" text="different" />}</td>
+    <td>
+      {isEqual ? <span class="muted">the same</span> : null}
+      {isEqual || isExpected ? null : <Badge icon="triangle" tone="warning" text="different" />}
+    </td>
   </tr>
 );
 

@@ -81,7 +81,7 @@ const drawingOf = ({ nodes, edges }: DependencyGraph): Graph<Box, Line> => ({
     title: node.id,
     name: node.name,
     detail: node.state,
-    tone: stateLooks[node.state].tone,
+    ...stateLooks[node.state],
     onClick: () => navigate(paths.stack(node)),
   })),
   edges: edges.map(({ from, to, outputs }) => ({

@@ -7,6 +7,7 @@ import { Icon, StateBadge, stateLooks } from "../components/icon.tsx";
 import { NamespaceChooser } from "../components/namespace-chooser.tsx";
 import { VirtualList } from "../components/virtual-list.tsx";
 import { useFleet, type Fleet } from "../data/fleet.ts";
+import { useFocusAfterRemoval } from "../data/focus.ts";
 import { query, replaceQuery } from "../data/location.ts";
 import { isNarrow } from "../data/media.ts";
 import { useShortcut } from "../data/shortcuts.ts";
@@ -200,13 +201,20 @@ function Row({ row, tabIndex }: { readonly row: FleetRow; readonly tabIndex: num
   );
 }
 
-const NoStacks = ({ hasSome }: { readonly hasSome: boolean }) =>
-  hasSome ? (
+function NoMatch() {
+  useFocusAfterRemoval();
+  return (
     <Empty title="No Stack matches the filters.">
       <button type="button" onClick={() => replaceQuery("")}>
         Clear the filters
       </button>
     </Empty>
+  );
+}
+
+const NoStacks = ({ hasSome }: { readonly hasSome: boolean }) =>
+  hasSome ? (
+    <NoMatch />
   ) : (
     <Empty title="There are no Stacks yet.">
       <p>A Stack names a program and a Pulumi stack. Create one, and it appears here.</p>

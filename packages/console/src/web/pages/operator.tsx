@@ -3,14 +3,27 @@ import { leaseName, suspendAnnotation, type Workspace } from "@pko/api/browser";
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-import { Denied, Empty, Facts, Loading, Notice, PageTitle, Section, Time, WatchNotice } from "../components/common.tsx";
-import { Badge } from "../components/icon.tsx";
+import {
+  Denied,
+  Empty,
+  Facts,
+  Loading,
+  Notice,
+  PageTitle,
+  Section,
+  TableFrame,
+  Time,
+  WatchNotice,
+} from "../components/common.tsx";
+import { Badge, Icon, stateLooks } from "../components/icon.tsx";
 import { ApiError, errorText, kubernetes } from "../data/api.ts";
 import { now } from "../data/clock.ts";
 import { useFleet } from "../data/fleet.ts";
 import { useWatch } from "../data/watches.ts";
-import { countStates, fleetRow } from "../lib/fleet.ts";
+import { countStates, filterToQuery, fleetRow, noFilter } from "../lib/fleet.ts";
 import { operatorHealth, type Lease } from "../lib/operator-health.ts";
+import { replicasOf, type Pod, type Replica } from "../lib/operator-pods.ts";
+import { paths } from "../lib/routes.ts";
 
 type Loaded =
   | { readonly kind: "loading" }
@@ -114,16 +127,81 @@ function LeaseSection({ lease }: { readonly lease: Lease }) {
           ["Changes of leader", String(health.transitions)],
         ]}
       />
+      <Replicas namespace={health.namespace} holder={health.holder} />
     </Section>
   );
 }
 
+/** The label that the chart and the quickstart manifest set. */
+const labelSelector = "app.kubernetes.io/name=pulumi-kubernetes-operator";
+
+function Replicas({ namespace, holder }: { readonly namespace: string; readonly holder: string }) {
+  const pods = useWatch<Pod>("pods", { namespace, labelSelector }).value;
+  const replicas = replicasOf(pods.items, holder);
+  return (
+    <>
+      <WatchNotice watched={pods} what="the pods of the operator" />
+      {replicas.length === 0 && pods.state.kind === "synced" ? (
+        <p class="muted">
+          No pod of the namespace has the label <code>{labelSelector}</code>.
+        </p>
+      ) : null}
+      {replicas.length > 0 ? <ReplicaTable replicas={replicas} /> : null}
+    </>
+  );
+}
+
+const ReplicaTable = ({ replicas }: { readonly replicas: readonly Replica[] }) => (
+  <TableFrame label="Replicas">
+    <table>
+      <thead>
+        <tr>
+          {["Pod", "State", "Role", "Restarts", "Created", "Image"].map((title) => (
+            <th key={title} scope="col">
+              {title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {replicas.map(({ name, state, isReady, isLeader, restarts, createdAt, image }) => (
+          <tr key={name}>
+            <td class="name-cell">{name}</td>
+            <td>
+              <Badge icon={isReady ? "check" : "triangle"} tone={isReady ? "good" : "warning"} text={state} />
+            </td>
+            <td>{isLeader ? "leader" : "standby"}</td>
+            <td>{restarts}</td>
+            <td>
+              <Time time={createdAt} />
+            </td>
+            <td>
+              <code>{image}</code>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </TableFrame>
+);
+
 function FleetSection() {
-  const { stacks } = useFleet();
+  const { stacks, namespace } = useFleet();
   return (
     <Section title="Stacks">
       <WatchNotice watched={stacks} what="Stacks" />
-      <Facts facts={countStates(stacks.items.map(fleetRow)).map(({ state, count }) => [state, String(count)])} />
+      <div class="state-counts">
+        {countStates(stacks.items.map(fleetRow)).map(({ state, count }) => (
+          <a
+            key={state}
+            class={`button state-count tone-${stateLooks[state].tone}`}
+            href={`${paths.fleet}${filterToQuery({ ...noFilter, namespace, state })}`}
+          >
+            <Icon name={stateLooks[state].icon} />
+            {state} <span class="count">{count}</span>
+          </a>
+        ))}
+      </div>
     </Section>
   );
 }
@@ -143,7 +221,9 @@ function VersionsSection() {
       {versions.length === 0 && workspaces.state.kind === "synced" ? (
         <p class="muted">There are no Workspaces.</p>
       ) : null}
-      <Facts facts={versions.map(([version, count]) => [version, `${count} Workspaces`])} />
+      <Facts
+        facts={versions.map(([version, count]) => [version, count === 1 ? "1 Workspace" : `${count} Workspaces`])}
+      />
     </Section>
   );
 }

@@ -26,7 +26,7 @@ export function SignInPage() {
       <PageTitle title="Sign in" />
       {sessionProblem.value === "" ? null : <Notice tone="bad" title={sessionProblem.value} />}
       {mode === "kubeconfig" ? <OpenFromTerminal /> : null}
-      {mode === "proxy" ? <p>Sign in with the proxy in front of this console, then reload the page.</p> : null}
+      {mode === "proxy" ? <SignInAtProxy /> : null}
       {mode === "token" ? (
         <form
           onSubmit={(event) => {
@@ -56,4 +56,15 @@ const OpenFromTerminal = () => (
   <p>
     This address needs the token that <code>kubectl pulumi ui</code> has printed. Open the address from your terminal.
   </p>
+);
+
+/** The proxy shows its own page when this one is loaded again. */
+const SignInAtProxy = () => (
+  <>
+    <p>Your session at the proxy in front of this console has ended.</p>
+    <button type="button" class="primary" onClick={() => location.reload()}>
+      Sign in again
+    </button>
+    <p class="muted">If this page returns, the API server does not accept the token that the proxy sends.</p>
+  </>
 );

@@ -1,4 +1,7 @@
-/** Pushes that verified webhooks report, from the webhook endpoint to the Stack controller. Lost at a restart: polling finds them. */
+/**
+ * Pushes and changes of pull requests that verified webhooks report, from the webhook endpoint to the controllers. Lost at a
+ * restart: polling finds them.
+ */
 
 export interface Push {
   /** Only Stacks of this namespace are concerned. */
@@ -7,6 +10,8 @@ export interface Push {
   readonly repositories: readonly string[];
   /** Full names; any may have changed if there is none. */
   readonly refs: readonly string[];
+  /** A pull request was opened, changed or closed, and no ref was pushed. */
+  readonly isPullRequest?: true;
 }
 
 /** Returns the number of Stacks that follow what was pushed. */

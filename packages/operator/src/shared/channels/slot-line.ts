@@ -3,7 +3,7 @@
  * one that was not given a slot for longest. Within a namespace, the one that has waited longest is first. A namespace at its
  * own limit does not block others.
  */
-import { parseKey, type Key } from "@pko/kube";
+import { namespaceOf, type Key } from "@pko/kube";
 
 export interface Place {
   /** From 1. */
@@ -30,18 +30,22 @@ export class SlotLine {
   /** When each namespace was last given a slot: a serial number. It stays while the namespace does not wait. */
   readonly #served = new Map<string, number>();
   #serial = 0;
-  readonly #since = new Map<Key, number>();
+  readonly #keys = new Set<Key>();
 
   constructor(shares: Shares) {
     this.#shares = shares;
   }
 
   get size(): number {
-    return this.#since.size;
+    return this.#keys.size;
   }
 
   has(key: Key): boolean {
-    return this.#since.has(key);
+    return this.#keys.has(key);
+  }
+
+  namespaces(): readonly string[] {
+    return [...this.#lines.keys()];
   }
 
   /** The number of waiting workspaces by namespace. */
@@ -51,14 +55,14 @@ export class SlotLine {
 
   add(key: Key, since: number): void {
     if (this.has(key)) return;
-    this.#since.set(key, since);
+    this.#keys.add(key);
     const line = this.#lines.get(namespaceOf(key)) ?? [];
     line.splice(firstAfter(line, since), 0, { key, since });
     this.#lines.set(namespaceOf(key), line);
   }
 
   remove(key: Key): void {
-    if (!this.#since.delete(key)) return;
+    if (!this.#keys.delete(key)) return;
     const namespace = namespaceOf(key);
     const line = this.#lines.get(namespace) ?? [];
     line.splice(
@@ -70,7 +74,7 @@ export class SlotLine {
 
   clear(): void {
     this.#lines.clear();
-    this.#since.clear();
+    this.#keys.clear();
     this.#served.clear();
   }
 
@@ -148,5 +152,3 @@ function firstAfter(line: readonly Waiting[], since: number): number {
   while (at > 0 && (line[at - 1]?.since ?? 0) > since) at--;
   return at;
 }
-
-export const namespaceOf = (key: Key): string => parseKey(key).namespace ?? "";

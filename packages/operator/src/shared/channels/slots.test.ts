@@ -36,8 +36,8 @@ function tableOf(limits: Partial<SlotLimits> = {}, present: readonly Update[] = 
   const woken: Key[] = [];
   const objects = new Map(present.map((each) => [keyOf(each), each]));
   const listeners = new Set<ChangeListener<Update>>();
-  const store: Pick<Store<Update>, "list" | "subscribe"> = {
-    list: () => [...objects.values()],
+  const store: Pick<Store<Update>, "active" | "subscribe"> = {
+    active: () => [...objects.values()],
     subscribe(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -59,13 +59,30 @@ function tableOf(limits: Partial<SlotLimits> = {}, present: readonly Update[] = 
   const set = (after: Update): void => change(keyOf(after), after);
   const remove = (before: Update): void => change(keyOf(before), undefined);
   const kinds = (...workspaces: Key[]): string[] => workspaces.map((each) => table.state(each).kind);
-  return { table, clock, metrics, woken, set, remove, kinds };
+  return { table, clock, metrics, woken, listeners, set, remove, kinds };
 }
 
 describe("a slot", () => {
+  test("is wanted by who would get it: of the same namespace, or of another that may have more", () => {
+    const isWanted = (limits: Partial<SlotLimits>, held: readonly Key[], waiting: Key): boolean => {
+      const { table } = tableOf(limits);
+      for (const each of held) table.claim(each, "stack");
+      expect(table.claim(waiting, "stack").kind).toBe("waiting");
+      const state = table.state("a/1");
+      return state.kind === "held" && state.isWanted;
+    };
+    const inNamespace = (): number => 1;
+    expect(isWanted({ total: 1 }, ["a/1"], "a/2")).toBe(true);
+    expect(isWanted({ total: 1 }, ["a/1"], "b/1")).toBe(true);
+    expect(isWanted({ total: 3, inNamespace }, ["a/1"], "a/2")).toBe(true);
+    expect(isWanted({ total: 3, inNamespace }, ["a/1", "b/1"], "b/2")).toBe(false);
+    expect(isWanted({ total: 2, inNamespace }, ["a/1", "b/1"], "b/2")).toBe(false);
+    expect(isWanted({ total: 2, inNamespace }, ["a/1", "b/1"], "c/1")).toBe(true);
+  });
+
   test("is given to the first, and to the next when it is returned", () => {
     const { table, woken, kinds } = tableOf();
-    expect(table.claim("a/1", "stack")).toEqual({ kind: "held", forMs: 0 });
+    expect(table.claim("a/1", "stack")).toEqual({ kind: "held", forMs: 0, isWanted: false });
     expect(table.claim("a/2", "stack")).toMatchObject({ kind: "waiting", position: 1, total: 1 });
     expect(woken).toEqual([]);
     table.withdraw("a/1", "stack");
@@ -231,6 +248,16 @@ describe("limits", () => {
     expect(table.claim("b/2", "stack").kind).toBe("held");
     expect(table.claim("b/3", "stack")).toMatchObject({ kind: "waiting", limitOf: "operator", limit: 3 });
   });
+});
+
+test("the history is not unpacked when it is listed", () => {
+  const { listeners, kinds } = tableOf();
+  const after = (): never => {
+    throw new Error("unpacked");
+  };
+  const change = Object.defineProperty({ key: "a/1-run", isArchived: true as const }, "after", { get: after });
+  for (const listener of listeners) listener(change);
+  expect(kinds("a/1")).toEqual(["none"]);
 });
 
 test("a raised limit counts when a waiting Stack is requeued for its position, although nobody claims", async () => {

@@ -7,11 +7,20 @@
  * being prepared is first in its namespace.
  */
 import { isComplete, type Update } from "@pko/api";
-import { keyOf, metricsRegistry, systemClock, type Clock, type Key, type Registry, type Store } from "@pko/kube";
+import {
+  keyOf,
+  metricsRegistry,
+  namespaceOf,
+  systemClock,
+  type Clock,
+  type Key,
+  type Registry,
+  type Store,
+} from "@pko/kube";
 
 import { isConditionTrue } from "../objects/conditions.ts";
 import { workspaceKeyOf } from "../updates.ts";
-import { namespaceOf, SlotLine, type Place } from "./slot-line.ts";
+import { SlotLine, type Place } from "./slot-line.ts";
 
 /** Who needs the slot of a workspace. "start/UID": an Update that is about to start. */
 export type Claimant = "stack" | "workspace" | "update" | `start/${string}`;
@@ -21,8 +30,8 @@ export const starting = (update: Update): Claimant => `start/${update.metadata.u
 export type SlotView =
   | { readonly kind: "none" }
   | WaitingForSlot
-  /** `forMs`: for how long. */
-  | { readonly kind: "held"; readonly forMs: number };
+  /** `forMs`: for how long. `isWanted`: someone waits who would get it. */
+  | { readonly kind: "held"; readonly forMs: number; readonly isWanted: boolean };
 
 export interface WaitingForSlot extends Place {
   readonly kind: "waiting";
@@ -57,7 +66,7 @@ export interface SlotLimits {
 
 interface SlotOptions {
   readonly limits: SlotLimits;
-  readonly updates: Pick<Store<Update>, "list" | "subscribe">;
+  readonly updates: Pick<Store<Update>, "active" | "subscribe">;
   /** Called for a workspace that has been given a slot for which it waited. */
   readonly wake: (workspace: Key) => void;
   readonly metrics?: Registry;
@@ -65,8 +74,8 @@ interface SlotOptions {
 }
 
 export const unlimitedSlots: Slots = {
-  state: () => ({ kind: "held", forMs: 0 }),
-  claim: () => ({ kind: "held", forMs: 0 }),
+  state: () => ({ kind: "held", forMs: 0, isWanted: false }),
+  claim: () => ({ kind: "held", forMs: 0, isWanted: false }),
   withdraw: () => undefined,
   giveUp: () => undefined,
   clear: () => undefined,
@@ -117,8 +126,12 @@ class SlotTable implements Slots {
       limit: (namespace) => orUnlimited(options.limits.inNamespace(namespace)),
     });
     this.#metrics = slotMetrics(options, { line: this.#line, held: this.#heldIn });
-    for (const update of options.updates.list()) this.#observe(undefined, update);
-    options.updates.subscribe(({ before, after }) => this.#observe(before, after));
+    for (const update of options.updates.active()) this.#observe(undefined, update);
+    options.updates.subscribe((change) => {
+      // The first list contains the whole history, of which nothing runs: it is not unpacked for this.
+      if (change.isArchived && !("before" in change)) return;
+      this.#observe(change.before, change.after);
+    });
   }
 
   state(workspace: Key): SlotView {
@@ -128,7 +141,10 @@ class SlotTable implements Slots {
       this.#grant();
     }
     const holding = this.#holdings.get(workspace);
-    if (holding) return { kind: "held", forMs: this.#clock.monotonic() - holding.since };
+    if (holding) {
+      const forMs = this.#clock.monotonic() - holding.since;
+      return { kind: "held", forMs, isWanted: this.#isWanted(namespaceOf(workspace)) };
+    }
     const waiting = this.#waiting.get(workspace);
     return waiting ? this.#shown(workspace, waiting) : { kind: "none" };
   }
@@ -236,6 +252,15 @@ class SlotTable implements Slots {
       this.#take(workspace);
       if (workspace !== caller) this.#options.wake(workspace);
     }
+  }
+
+  /** Whether someone waits for a slot that this namespace holds. One who waits for the limit of another namespace does not. */
+  #isWanted(namespace: string): boolean {
+    const { limits } = this.#options;
+    const isFull = this.#holdings.size >= orUnlimited(limits.total);
+    const isWaiting = (each: string): boolean =>
+      each === namespace || (isFull && (this.#heldIn.get(each) ?? 0) < orUnlimited(limits.inNamespace(each)));
+    return this.#line.namespaces().some(isWaiting);
   }
 
   #count(workspace: Key, change: 1 | -1): void {

@@ -16,7 +16,7 @@ import {
   type UpdateFacts,
 } from "../view.ts";
 import { deployedAfter } from "./result.ts";
-import { isSameRun, parseTrigger, serializeTrigger, type Trigger } from "./trigger.ts";
+import { isSameRevision, isSameRun, parseTrigger, serializeTrigger, type Trigger } from "./trigger.ts";
 
 /** Undefined for a Stack that needs no approvals. A Stack that only previews changes nothing. */
 export function approvalPolicy(view: StackView): ApprovalPolicy | undefined {
@@ -66,6 +66,8 @@ export function planToRecord(view: StackView, update: UpdateFacts): RecordedPlan
 export type ApprovalProgress =
   /** `former`: what became of a request that was not applied. */
   | { readonly kind: "planNeeded"; readonly former?: "expired" | "superseded" }
+  /** Whether the source still has the content of the plan is not known yet. */
+  | { readonly kind: "uncompared" }
   | { readonly kind: "pending"; readonly request: ApprovalRequest }
   | { readonly kind: "rejected"; readonly request: ApprovalRequest }
   /** Approved, or without changes that need it. */
@@ -76,12 +78,25 @@ export function approvalProgress(view: StackView, trigger: Trigger): ApprovalPro
   if (!approval || approval.appliedBy !== undefined || approval.state === "Superseded") return { kind: "planNeeded" };
   const former = isOpen(approval) ? "superseded" : undefined;
   const planned = parseTrigger(approval.trigger);
-  if (!planned || !isSameRun(planned, trigger)) return { kind: "planNeeded", ...(former && { former }) };
+  const content = planned && isSameRun(planned, trigger) ? contentFor(view, { planned, trigger }) : "other";
+  if (content === "other") return { kind: "planNeeded", ...(former && { former }) };
+  if (content === "uncompared") return { kind: "uncompared" };
   const request = withDecision(view, approval);
   if (request.state === "Rejected") return { kind: "rejected", request };
   if (!isKept(view, request)) return { kind: "planNeeded", ...(former && { former }) };
   if (view.now >= expiryOf(request)) return { kind: "planNeeded", ...(former && { former: "expired" as const }) };
   return { kind: request.state === "Pending" ? "pending" : "cleared", request };
+}
+
+interface Triggers {
+  readonly planned: Trigger;
+  readonly trigger: Trigger;
+}
+
+function contentFor({ source }: StackView, { planned, trigger }: Triggers): "same" | "uncompared" | "other" {
+  if (isSameRevision(planned, trigger)) return "same";
+  const isCompared = source.kind === "ready" && source.revision === trigger.revision;
+  return (isCompared ? source.contentOfPlan : undefined) ?? "other";
 }
 
 /** It waits for an approval, or to be applied. */
@@ -111,8 +126,15 @@ function isKept({ updates }: StackView, { updateUid, digest }: ApprovalRequest):
   return updates.some((update) => update.uid === updateUid && !update.deleting && update.plan?.digest === digest);
 }
 
+/** Recorded, so that a restarted operator need not compare the commits again. */
+function withCoverage({ source }: StackView, request: ApprovalRequest): ApprovalRequest {
+  if (source.kind !== "ready" || source.contentOfPlan !== "same") return request;
+  return { ...request, coveredCommit: source.revision };
+}
+
 /** Recomputed from the Approvals until the plan is applied. A rejection is final, and so is that it was superseded. */
-function withDecision(view: StackView, request: ApprovalRequest): ApprovalRequest {
+function withDecision(view: StackView, recorded: ApprovalRequest): ApprovalRequest {
+  const request = withCoverage(view, recorded);
   if (!isOpen(request)) return request;
   const { approvalName: _, decidedBy: __, decidedAt: ___, reason: ____, ...undecided } = request;
   const decision = decisionIn(approvalsOf(request, expiryOf(request), view.approvals));

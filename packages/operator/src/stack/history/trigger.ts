@@ -92,23 +92,21 @@ export function isSameTrigger(last: LastUpdate, trigger: Trigger): boolean {
   );
 }
 
-/**
- * Whether a plan for one trigger is a plan for the other, as far as that is known without a preview: the spec contributes the
- * same, and the source has the same content.
- */
+/** Whether a plan for one trigger is a plan for the other, if the source has the same content: the spec contributes the same. */
 export function isSameRun(planned: Trigger, current: Trigger): boolean {
   const isSameSpec =
     planned.generation === current.generation || (planned.run !== undefined && planned.run === current.run);
-  const isSameContent =
-    planned.digest && current.digest ? planned.digest === current.digest : planned.revision === current.revision;
   return (
     planned.type === current.type &&
     planned.reconcileRequest === current.reconcileRequest &&
     planned.inputs === current.inputs &&
-    isSameSpec &&
-    isSameContent
+    isSameSpec
   );
 }
+
+/** As far as the names of the revisions and their digests show it. */
+export const isSameRevision = (planned: Trigger, current: Trigger): boolean =>
+  planned.digest && current.digest ? planned.digest === current.digest : planned.revision === current.revision;
 
 /** Earlier versions of the Go operator did not record the type. */
 export const lastTypeOf = (last: LastUpdate): string => last.type ?? "up";

@@ -11,16 +11,24 @@ export const planCleared = ({ updateName }: ApprovalRequest): string =>
 export const approvalOf = (updateName: string): string => `an Approval of the plan of Update ${updateName}`;
 
 /** Replacements and deletions first. */
-function planText({ summary, unknownInputs = 0 }: ApprovalRequest): string {
-  if (unknownInputs === 0) return summary;
+function planText({ summary, unknownInputs = 0, coveredCommit }: ApprovalRequest): string {
   const [values, are] = unknownInputs === 1 ? ["value", "is"] : ["values", "are"];
-  return `${summary}\n${unknownInputs} input ${values} ${are} known only while the plan is applied.`;
+  return [
+    summary,
+    ...(unknownInputs === 0 ? [] : [`${unknownInputs} input ${values} ${are} known only while the plan is applied.`]),
+    ...(coveredCommit === undefined ? [] : [planCovers(coveredCommit)]),
+  ].join("\n");
 }
 
-export function awaitingApproval({ metadata }: Stack, request: ApprovalRequest): string {
+const planCovers = (commit: string): string =>
+  `The plan also covers commit ${commit}, which changes nothing that it depends on.`;
+
+/** `requiredBy`: the WorkspaceClass that requires it, if the Stack itself does not. */
+export function awaitingApproval({ metadata }: Stack, request: ApprovalRequest, requiredBy?: string): string {
   const { name = "", namespace = "" } = metadata;
+  const because = requiredBy === undefined ? "" : `, because the WorkspaceClass ${requiredBy} requires it`;
   return [
-    `The changes must be approved before ${request.expiresAt}:`,
+    `The changes must be approved before ${request.expiresAt}${because}:`,
     planText(request),
     `To approve them: kubectl pulumi approve ${name} --namespace ${namespace}`,
     "Or, without the plugin:",

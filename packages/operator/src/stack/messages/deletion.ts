@@ -1,5 +1,5 @@
 /** The deletion of the Stack or of its namespace, and rejected writes. */
-import type { Rejection } from "../view.ts";
+import type { Rejection } from "../../shared/objects/rejections.ts";
 
 /** A deletion cannot be reverted, so the message shows how to finish it in both ways. */
 export function deletionProtected(wantsDestroy: boolean): string {

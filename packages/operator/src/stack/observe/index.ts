@@ -12,7 +12,8 @@ import {
   asOwner,
   isOwnedBy,
   classifyOwnership,
-  parseKey,
+  defined,
+  namespaceOf,
   refKey,
   type Client,
   type Key,
@@ -25,7 +26,7 @@ import type { PolicyProbe } from "../../approvals/policy-probe.ts";
 import { approvalPlanIndex } from "../../shared/approvals.ts";
 import { findCondition } from "../../shared/objects/conditions.ts";
 import type { Slots } from "../../shared/channels/slots.ts";
-import type { ClassReader } from "../../shared/workspace-classes.ts";
+import { leastApproval, type ClassReader } from "../../shared/workspace-classes.ts";
 import type { Suspension } from "../../shared/channels/suspension.ts";
 import { plannedBy } from "../history/approval.ts";
 import { updateFacts } from "../history/update-facts.ts";
@@ -72,7 +73,7 @@ export async function observeStack(
 ): Promise<StackView | undefined> {
   const stack = world.stacks.get(key);
   if (!stack) return undefined;
-  const readers = readersIn(parseKey(key).namespace ?? "", { client: world.client, signal });
+  const readers = readersIn(namespaceOf(key), { client: world.client, signal });
   const updates = await ownedUpdates(world, stack, signal);
   const operatorSuspended = world.suspension.isOn;
   return {
@@ -108,7 +109,9 @@ interface Subject {
 /** Everything that the spec refers to. Nothing is read for a suspended Stack, and nothing is followed. */
 async function observeSpec(world: StackWorld, subject: Subject, readers: Readers): Promise<SpecView> {
   const { key, stack } = subject;
-  const normal = normalizeStack(stack, world);
+  const { minResyncSeconds } = world;
+  const least = leastApproval(world.classOf(stack.metadata.namespace ?? ""));
+  const normal = normalizeStack(stack, { ...defined({ minResyncSeconds }), leastApproval: least });
   if (suspendedBy(subject).length > 0) {
     return { spec: normal, source: { kind: "pending", what: messages.endOfSuspension }, ...noReferences };
   }
@@ -214,7 +217,10 @@ function workspaceState(workspace: Workspace): WorkspaceState {
     return { kind: "preparing", message: messages.workspaceNotObserved };
   }
   const [ready, stalled] = [findCondition(workspace, "Ready"), findCondition(workspace, "Stalled")];
-  if (ready?.status === "True") return { kind: "ready", ...(status?.warning && { warning: status.warning }) };
+  if (ready?.status === "True") {
+    const { warning, unchangedSince } = status ?? {};
+    return { kind: "ready", ...(warning && { warning }), ...(unchangedSince && { unchangedSince }) };
+  }
   if (stalled?.status === "True") return { kind: "failed", reason: stalled.reason, message: stalled.message };
   return { kind: "preparing", message: ready?.message || messages.workspaceNotReady };
 }

@@ -3,7 +3,7 @@ import { builtin, isForbidden, isNotFound, type Client, type ApiObject, type Kub
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { versionOf } from "../../inputs/reference-poller.ts";
-import type { ReadObjects } from "../view.ts";
+import { secretId, type ReadObjects } from "../view.ts";
 
 export interface ReadObject {
   readonly uid: string;
@@ -40,7 +40,7 @@ export function readersIn(namespace: string, { client, signal }: ReadContext, kn
     return objects.get(id) as T | undefined;
   };
   const secretObject = (name: string): Promise<ApiObject<Secret> | undefined> =>
-    once(`secret/${name}`, () => client.find(builtin.secrets, { namespace, name }, { signal }));
+    once(secretId(name), () => client.find(builtin.secrets, { namespace, name }, { signal }));
   return {
     objects,
     secretObject,

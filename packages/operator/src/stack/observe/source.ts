@@ -3,6 +3,7 @@
  * read (`followSource`), and is reconciled when the revision changes.
  */
 import type { NormalStack, Program, Source, Stack } from "@pko/api";
+import { globSelector } from "@pko/git";
 import { refKey, type Key, type Store } from "@pko/kube";
 
 import type { FluxSources } from "../../sources/flux-sources.ts";
@@ -12,7 +13,7 @@ import type { GitRemote } from "../../sources/git-remote.ts";
 import type { Comparison, PathComparisons } from "../../sources/path-comparisons.ts";
 import { programView } from "../../sources/program-source.ts";
 import { unavailable, type SourceSpec, type SourceView } from "../../sources/source-view.ts";
-import { globSelector } from "../../shared/globs.ts";
+import { contentOfPlan } from "../history/planned-content.ts";
 import { neededComparison } from "../history/skipped-commit.ts";
 import { reconcileRequestOf } from "../history/trigger.ts";
 import * as messages from "../messages.ts";
@@ -71,8 +72,8 @@ async function observeGit(world: SourceWorld, source: GitSource, context: Source
   };
   const seen = world.git.latest(key, wanted);
   const view = gitView(source, seen, access.auth);
-  const { source: compared, comparison } = observeChanges(world, view, { stack, source, remote: remoteOf(wanted) });
-  return { source: compared, followed: { kind: "git", wanted, seen, ...(comparison && { comparison }) } };
+  const { source: compared, comparisons } = observeContent(world, view, { stack, source, remote: remoteOf(wanted) });
+  return { source: compared, followed: { kind: "git", wanted, seen, comparisons } };
 }
 
 const remoteOf = ({ url, credentials, ca }: GitRemote): GitRemote => ({
@@ -81,32 +82,82 @@ const remoteOf = ({ url, credentials, ca }: GitRemote): GitRemote => ({
   ...(ca !== undefined && { ca }),
 });
 
-interface Filtered {
+interface Compared {
   readonly stack: Stack;
   readonly source: GitSource;
   readonly remote: GitRemote;
 }
 
-/** With path filters, the source is pending until the commit has been compared. What cannot be compared has changed. */
-function observeChanges(
+interface ComparedSource {
+  readonly source: SourceView;
+  readonly comparisons: readonly Comparison[];
+}
+
+type ReadySource = Extract<SourceView, { kind: "ready" }>;
+
+/** An old plan says nothing about what is deployed, so the commit is compared with both. */
+function observeContent(world: SourceWorld, view: SourceView, compared: Compared): ComparedSource {
+  if (view.kind !== "ready") return { source: view, comparisons: [] };
+  const { content, comparisons } = observePlanned(world, view, compared);
+  const changed = observeChanges(world, view, compared);
+  const all = [...comparisons, ...changed.comparisons];
+  if (changed.source.kind !== "ready" || !content) return { source: changed.source, comparisons: all };
+  return { source: { ...changed.source, contentOfPlan: content }, comparisons: all };
+}
+
+interface PlannedContent {
+  readonly content?: ReadySource["contentOfPlan"];
+  readonly comparisons: readonly Comparison[];
+}
+
+/** What cannot be compared has another content. */
+function observePlanned(
   { comparisons }: SourceWorld,
-  view: SourceView,
-  { stack, source, remote }: Filtered,
-): { readonly source: SourceView; readonly comparison?: Comparison } {
-  if (view.kind !== "ready" || source.pathFilters.length === 0) return { source: view };
-  const needed = neededComparison(stack, view.revision);
+  { revision }: ReadySource,
+  { stack, source, remote }: Compared,
+): PlannedContent {
+  const needed = contentOfPlan(stack, revision);
   switch (needed.kind) {
-    case "none":
-      return { source: view };
-    case "known":
-      return { source: { ...view, changes: needed.changes } };
+    case "noPlan":
+      return { comparisons: [] };
+    case "same":
+      return { content: "same", comparisons: [] };
     case "commits": {
       const comparison = { ...remote, ...needed.pair };
       const result = comparisons.latest(comparison);
-      if (!result) return { source: { kind: "pending", what: messages.comparing(view.revision) }, comparison };
-      if (result.kind === "unknown") return { source: view, comparison };
-      const paths = result.paths.filter(globSelector(source.pathFilters));
-      return { source: { ...view, changes: { since: needed.since, paths } }, comparison };
+      if (!result) return { content: "uncompared", comparisons: [comparison] };
+      const isSame = result.kind === "compared" && !result.paths.some(globSelector(source.pathFilters));
+      return { comparisons: [comparison], ...(isSame && { content: "same" }) };
+    }
+  }
+}
+
+/** With path filters, the source is pending until the commit has been compared. What the operator cannot compare, the agent does. */
+function observeChanges(
+  { comparisons }: SourceWorld,
+  view: ReadySource,
+  { stack, source, remote }: Compared,
+): ComparedSource {
+  if (source.pathFilters.length === 0) return { source: view, comparisons: [] };
+  const needed = neededComparison(stack, view.revision);
+  switch (needed.kind) {
+    case "none":
+      return { source: view, comparisons: [] };
+    case "known":
+      return { source: { ...view, changes: needed.changes }, comparisons: [] };
+    case "commits": {
+      const comparison = { ...remote, ...needed.pair };
+      const followed = [comparison];
+      const result = comparisons.latest(comparison);
+      if (!result)
+        return { source: { kind: "pending", what: messages.comparing(view.revision) }, comparisons: followed };
+      const pathFilters = [...source.pathFilters];
+      if (result.kind === "unknown") {
+        const uncompared = { since: needed.since, compareWith: { commit: needed.pair.from, pathFilters } };
+        return { source: { ...view, uncompared }, comparisons: followed };
+      }
+      const paths = result.paths.filter(globSelector(pathFilters));
+      return { source: { ...view, changes: { since: needed.since, paths } }, comparisons: followed };
     }
   }
 }

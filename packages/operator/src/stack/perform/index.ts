@@ -1,6 +1,7 @@
 /** The steps of a Stack's reconcile. Each may be repeated after an interrupted pass. */
-import { ApiError, isConflict, isNamespaceTerminating, keyOf, stepDone, type PerformContext } from "@pko/kube";
+import { keyOf, stepDone, type PerformContext } from "@pko/kube";
 
+import { rejectionIn } from "../../shared/objects/rejections.ts";
 import { findMissingInputs } from "../observe/inputs.ts";
 import { readersIn } from "../observe/readers.ts";
 import { addFinalizer, removeFinalizer, removeOrphanFinalizers, removeUpdateFinalizers } from "./finalizers.ts";
@@ -15,7 +16,7 @@ import {
 } from "./objects.ts";
 import { replan, stackRef, type PerformedStep, type Performer } from "./performer.ts";
 import type { Step } from "../steps.ts";
-import type { Rejection, StackView } from "../view.ts";
+import type { StackView } from "../view.ts";
 
 export async function performStack(
   tools: Omit<Performer, "signal">,
@@ -76,13 +77,4 @@ async function checkInputs(
 ): Promise<PerformedStep> {
   const readers = readersIn(stackRef(view).namespace, { client, signal }, view.readObjects);
   return replan({ missingInputs: await findMissingInputs(spec, readers) });
-}
-
-/** The API server would reject the request again. Undefined for errors that may be transient. */
-function rejectionIn(error: unknown): Rejection | undefined {
-  if (!(error instanceof ApiError) || isConflict(error)) return undefined;
-  const { status, explanation } = error;
-  if (isNamespaceTerminating(error)) return { kind: "namespaceTerminating", explanation };
-  if (status === 422) return { kind: "invalid", explanation };
-  return status === 400 || status === 403 ? { kind: "denied", explanation } : undefined;
 }

@@ -1,5 +1,5 @@
 /** Steps that write the Workspace, the Updates and the outputs of a Stack, and request updates of other Stacks. */
-import { fieldManagers, reconcileRequestAnnotation, type Update } from "@pko/api";
+import { fieldManagers, reconcileRequestAnnotation, type Update, type Workspace } from "@pko/api";
 import {
   applyOwned,
   asOwner,
@@ -23,7 +23,7 @@ import { stacks, updates, workspaces } from "../../kinds.ts";
 import { unfinishedIn } from "../../shared/updates.ts";
 import { outputsSecret } from "../desired/outputs-secret.ts";
 import type { Step } from "../steps.ts";
-import type { StackView } from "../view.ts";
+import { secretId, type StackView } from "../view.ts";
 import { ignoreNotFound, isSameStack, replan, stackRef, type PerformedStep, type Performer } from "./performer.ts";
 
 export async function applyWorkspace(
@@ -34,8 +34,13 @@ export async function applyWorkspace(
   const { metadata, ...rest } = workspace;
   const body = { ...rest, metadata: { ...metadata, name: metadata.name ?? "" } };
   const write = { resource: workspaces, body };
-  const written = await applyOwned(ownedTarget(performer, view), write, { fieldManager: fieldManagers.operator });
-  return performedBy(written, "occupied");
+  const options = { fieldManager: fieldManagers.operator, ...workspaceFound(view) };
+  return performedBy(await applyOwned(ownedTarget(performer, view), write, options), "occupied");
+}
+
+function workspaceFound({ workspace }: StackView): { readonly found?: { readonly object?: Workspace } } {
+  if (workspace.kind === "absent") return { found: {} };
+  return workspace.kind === "present" ? { found: { object: workspace.object } } : {};
 }
 
 /** An Update that runs in it would be interrupted, so unfinished ones are read from the API server first. */
@@ -154,9 +159,10 @@ export async function writeOutputs(performer: Performer, view: StackView, update
   const { metadata, ...rest } = outputsSecret(view.stack, updateName, view.outputs);
   const name = metadata.name ?? "";
   const write = { resource: builtin.secrets, body: { ...rest, metadata: { ...metadata, name } } };
+  const found = { object: view.readObjects.get(secretId(name)) };
   try {
-    const written = await applyOwned(ownedTarget(performer, view), write, { fieldManager: fieldManagers.operator });
-    return performedBy(written, "occupiedOutputs");
+    const options = { fieldManager: fieldManagers.operator, ...(view.readObjects.has(secretId(name)) && { found }) };
+    return performedBy(await applyOwned(ownedTarget(performer, view), write, options), "occupiedOutputs");
   } catch (error) {
     if (!isInvalid(error) && !isForbidden(error)) throw error;
     return { kind: "done", facts: { rejectedOutputs: { secretName: name, explanation: error.explanation } } };

@@ -101,6 +101,44 @@ function eventsAfter(setting: Setting): string[] {
   return stackEventsFor(view, planStack(view)).map(({ reason }) => reason);
 }
 
+describe("a Stack whose WorkspaceClass requires approvals", () => {
+  const requiring = (required: "OnDestructiveChanges" | "Always"): Setting => ({
+    workspaceClass: {
+      kind: "one",
+      name: "teams",
+      uid: "c1",
+      spec: { namespaceSelector: {}, approval: { required } },
+    },
+  });
+  const recorded = (setting: Setting) => statusAfter({ updates: [planUpdate(finished)], ...setting }).approval?.state;
+  const harmless = [planUpdate({ ...finished, plan: plan({ destructive: false }) })];
+
+  test("plans first, whatever the Stack itself requires", () => {
+    expect(created(requiring("OnDestructiveChanges"))?.spec?.savePlan).toBe(true);
+    expect(created({ ...requiring("Always"), spec: { approval: { required: "Never" } } })?.spec?.savePlan).toBe(true);
+    expect(created({})?.spec?.savePlan).toBeUndefined();
+  });
+
+  test("waits for the stricter of both requirements", () => {
+    const own = { approval: { required: "Always" } } as const;
+    expect(recorded(requiring("OnDestructiveChanges"))).toBe("Pending");
+    expect(recorded({ ...requiring("OnDestructiveChanges"), updates: harmless })).toBe("NotRequired");
+    expect(recorded({ ...requiring("Always"), updates: harmless })).toBe("Pending");
+    expect(recorded({ ...requiring("OnDestructiveChanges"), spec: own, updates: harmless })).toBe("Pending");
+  });
+
+  test("names the class in its message, unless the Stack requires the same itself", () => {
+    const because = "because the WorkspaceClass teams requires it";
+    expect(messageFor({ ...pending, spec: {}, ...requiring("Always") })).toContain(because);
+    expect(messageFor({ ...pending, ...requiring("Always") })).not.toContain(because);
+    expect(messageFor({ ...pending, ...requiring("OnDestructiveChanges") })).not.toContain(because);
+  });
+
+  test("is not updated because the class begins to require them", () => {
+    expect(created({ ...requiring("Always"), last: succeeded() })).toBeUndefined();
+  });
+});
+
 describe("a drift check of a Stack that requires approvals", () => {
   const last = succeeded({ lastResyncTime: ago(3660) });
   const spec = { ...always, driftDetection: { intervalSeconds: 3600, action: "Correct" as const } };
@@ -686,4 +724,11 @@ describe("the message", () => {
     const setting: Setting = { deleting: true, spec: { ...always, destroyOnFinalize: true }, last: succeeded() };
     expect(messageFor({ ...setting, updates: [running] })).toStartWith("The preview web-now has been running");
   });
+});
+
+test("a Stack that cannot prepare an approved plan is reconciled when the plan expires, and makes another one", () => {
+  const failed = { ...approved, workspace: { failed: "SourceUnavailable" } } as const;
+  const plan = planStack(viewOf(failed));
+  expect(plan.outcome).toMatchObject({ kind: "stalled", reason: "WorkspaceFailed" });
+  expect(plan.requeueAt).toBe(now + 23 * hour);
 });

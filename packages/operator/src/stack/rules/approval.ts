@@ -9,6 +9,8 @@ import {
   unrecordedPlan,
   type ApprovalProgress,
 } from "../history/approval.ts";
+import { approvalPolicyOf } from "../../shared/approvals.ts";
+import { leastApproval } from "../../shared/workspace-classes.ts";
 import { isSameTrigger, parseTrigger, type Stage } from "../history/trigger.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
@@ -48,6 +50,11 @@ export function approvalPolicyUnchecked(view: StackView): StackPlan | undefined 
   return approvalPolicy(view) && view.approvalPolicy.kind === "unknown" ? wait(unchanged) : undefined;
 }
 
+/** The source requeues the Stack when the commits are compared. Until then, users see the plan as it was. */
+export function planUncompared(view: StackView): StackPlan | undefined {
+  return dueApproval(view)?.kind === "uncompared" ? wait(unchanged) : undefined;
+}
+
 export function approvalRejected(view: StackView): StackPlan | undefined {
   const progress = dueApproval(view);
   if (progress?.kind !== "rejected") return undefined;
@@ -81,13 +88,20 @@ function dueApproval(view: StackView): ApprovalProgress | undefined {
   return approvalProgress(view, due.trigger);
 }
 
-function awaiting({ stack }: StackView, request: Extract<ApprovalProgress, { kind: "pending" }>["request"]): Outcome {
+function awaiting(view: StackView, request: Extract<ApprovalProgress, { kind: "pending" }>["request"]): Outcome {
   return {
     kind: "awaitingApproval",
-    message: messages.awaitingApproval(stack, request),
+    message: messages.awaitingApproval(view.stack, request, requiringClass(view)),
     waitingFor: messages.approvalOf(request.updateName),
     expiresAt: expiryOf(request),
   };
+}
+
+/** The WorkspaceClass that requires more approvals than the Stack does. */
+function requiringClass({ stack, workspaceClass }: StackView): string | undefined {
+  if (workspaceClass.kind !== "one") return undefined;
+  const required = approvalPolicyOf(stack, leastApproval(workspaceClass))?.required;
+  return required === approvalPolicyOf(stack)?.required ? undefined : workspaceClass.name;
 }
 
 /** What the Update of a due update does. A drift check changes nothing, so it needs no plan. */

@@ -22,6 +22,7 @@ import {
   approvalPolicyMissing,
   approvalPolicyUnchecked,
   approvalRejected,
+  planUncompared,
   planUnrecorded,
   requestObsolete,
 } from "./approval.ts";
@@ -90,13 +91,14 @@ const rules: readonly StackRule[] = [
   sourceUnavailable, // report why the source has no revision to run
   sourcePending, // wait until the source has been read
   requestObsolete, // no update is due, but the status shows a request for one: nothing is left to approve
+  commitSkipped, // the new commit changes nothing that pathFilters select: record it as seen
   driftCheckDue, // no update is due, but a drift check: prepare the Workspace, then create its Update
   retryScheduled, // the last update failed: wait for its retry
   workspaceUnneeded, // no update is due, and workspaceReclaimPolicy is Delete: delete the Workspace
   outputsPending, // no update is due, and the outputs of the last one are not written: write them, or report why not
-  commitSkipped, // no update is due, because the new commit changes nothing that pathFilters select: record it as seen
   noUpdateDue, // up to date, out of retries, or cancelled
   approvalPolicyUnchecked, // approvals are required: wait until the admission policy has been checked
+  planUncompared, // there is a plan and a newer commit: wait until it is known whether the plan covers it
   approvalRejected, // a user rejected the plan: nothing runs until something changes
   approvalPending, // wait for an approval of the plan, or until the plan expires
   outsideUpdateWindow, // an update is due, and no update window is open: wait until one opens

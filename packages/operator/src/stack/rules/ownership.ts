@@ -3,10 +3,11 @@ import { stackKind, type StackReason } from "@pko/api";
 import type { Occupied } from "@pko/kube";
 
 import { conflictMessage, conflictPauseMs, isForeign, ownershipConflict } from "../../shared/objects/ownership.ts";
+import type { Rejection } from "../../shared/objects/rejections.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled } from "../outcome.ts";
 import { wait, type StackPlan } from "../steps.ts";
-import type { Rejection, StackView } from "../view.ts";
+import type { StackView } from "../view.ts";
 import { obstacleMs, recheckAt } from "./recheck.ts";
 
 /** The reason may disappear without an event: a webhook, a quota, a role. */

@@ -3,9 +3,11 @@ import { describe, expect, test } from "bun:test";
 import type { SkippedCommit } from "@pko/api";
 
 import type { SourceView } from "../../sources/source-view.ts";
+import type { WorkspaceOrigin } from "../desired/workspace.ts";
 import { neededComparison } from "../history/skipped-commit.ts";
 import { stackStatus } from "../status.ts";
 import {
+  ago,
   anUpdate,
   aTrigger,
   cases,
@@ -24,13 +26,14 @@ const [first, second, third] = ["a", "b", "c"].map((letter) => letter.repeat(40)
 const spec = { ...git, pathFilters: ["infra/**"] };
 const last = succeeded({ lastAttemptedCommit: first, lastSuccessfulCommit: first });
 
-const at = (revision: string, paths?: readonly string[]): SourceView => ({
+const at = (revision: string, paths?: readonly string[]): Extract<SourceView, { kind: "ready" }> => ({
   kind: "ready",
   revision,
   aliases: [],
   spec: { git: { url: git.projectRepo, ref: revision } },
   ...(paths && { changes: { since: first, paths } }),
 });
+const applying = "applyWorkspace: StackProcessing";
 const skipped: SkippedCommit = { commit: second, since: first };
 
 cases("a Stack with path filters", [
@@ -75,6 +78,116 @@ cases("a Stack with path filters", [
   ],
 ]);
 
+/** Of a commit that the operator cannot compare. */
+const uncompared = (revision: string, commit = first): SourceView => ({
+  ...at(revision),
+  uncompared: { since: first, compareWith: { commit, pathFilters: ["infra/**"] } },
+});
+const compared = (revision: string, compareWith = { commit: first, pathFilters: ["infra/**"] }): WorkspaceOrigin => ({
+  git: { url: git.projectRepo, ref: revision, compareWith },
+});
+const unchanged = { workspace: { unchangedSince: first } };
+
+cases("a Stack with path filters whose commits only the agent can compare", [
+  ["has the agent compare a new commit", { spec, last, source: uncompared(second), origin: compared(first) }, applying],
+  [
+    "waits until the agent has done so",
+    { spec, last, source: uncompared(second), origin: compared(second), workspace: "preparing" },
+    "none: StackProcessing",
+  ],
+  [
+    "records a commit in which the agent finds no change",
+    { spec, last, source: uncompared(second), origin: compared(second), ...unchanged },
+    "recordSkippedCommit: Ready",
+  ],
+  [
+    "runs if the agent finds a change, or cannot compare the commits",
+    { spec, last, source: uncompared(second), origin: compared(second) },
+    creating("up for revision"),
+  ],
+  [
+    "does not rely on the comparison of another commit",
+    { spec, last, source: uncompared(third), origin: compared(second), ...unchanged },
+    applying,
+  ],
+  [
+    "does not rely on a comparison with another commit",
+    { spec, last, source: uncompared(third, second), origin: compared(third), ...unchanged },
+    applying,
+  ],
+  [
+    "does not rely on a comparison with other filters",
+    {
+      spec,
+      last,
+      source: uncompared(second),
+      origin: compared(second, { commit: first, pathFilters: ["other/**"] }),
+      ...unchanged,
+    },
+    applying,
+  ],
+  [
+    "records the commit before the Workspace is deleted, with which the result would be lost",
+    {
+      spec: { ...spec, workspaceReclaimPolicy: "Delete" },
+      last,
+      source: uncompared(second),
+      origin: compared(second),
+      ...unchanged,
+    },
+    "recordSkippedCommit: Ready",
+  ],
+  [
+    "records the commit before a drift check prepares the Workspace",
+    {
+      spec: { ...spec, driftDetection: { intervalSeconds: 60 } },
+      last,
+      source: uncompared(second),
+      origin: compared(second),
+      ...unchanged,
+    },
+    "recordSkippedCommit: Ready",
+  ],
+  [
+    "records the commit while outputs are pending, and reports nothing else",
+    {
+      spec,
+      last: { ...last, outputsPending: true },
+      source: uncompared(second),
+      origin: compared(second),
+      ...unchanged,
+    },
+    "recordSkippedCommit: unchanged",
+  ],
+  [
+    "records the commit although a resync is due, which would otherwise compare it again and again",
+    {
+      spec: { ...spec, ...resync(600) },
+      last: { ...last, lastResyncTime: ago(601) },
+      source: uncompared(second),
+      origin: compared(second),
+      ...unchanged,
+    },
+    "recordSkippedCommit: unchanged",
+  ],
+  [
+    "runs the resync once the commit is recorded, and compares nothing",
+    {
+      spec: { ...spec, ...resync(600) },
+      last: { ...last, lastResyncTime: ago(601) },
+      source: at(second, []),
+      origin: at(second).spec,
+      status: { skippedCommit: skipped },
+    },
+    creating("up for resync"),
+  ],
+  [
+    "runs for a request, and compares nothing",
+    { spec, last, request: "now", source: uncompared(second), origin: at(second).spec },
+    creating("up for request"),
+  ],
+]);
+
 test("the message names the commit, and the one that was compared with it", () => {
   expect(messageFor({ spec, last, source: at(second, []) })).toBe(
     `The last update succeeded. Nothing ran for commit ${second}: since ${first}, no file has changed that pathFilters select.`,
@@ -90,6 +203,12 @@ describe("the status", () => {
     expect(statusOf(later).skippedCommit).toEqual(skipped);
     const update = anUpdate({ state: "succeeded", trigger: aTrigger({ revision: third }) });
     expect(statusOf({ ...later, updates: [update] }).skippedCommit).toBeUndefined();
+  });
+
+  test("records a skipped commit while outputs are pending", () => {
+    const pending = { ...last, outputsPending: true };
+    const setting = { spec, last: pending, source: uncompared(second), origin: compared(second), ...unchanged };
+    expect(statusOf(setting)).toEqual({ ...stackOf(setting).status, skippedCommit: skipped });
   });
 
   test("forgets the skipped commit when the same commit ran with other filters", () => {

@@ -2,9 +2,12 @@
 import type { StackReason, Workspace } from "@pko/api";
 
 import { ownershipConflict } from "../../shared/objects/ownership.ts";
+import type { SourceSpec } from "../../sources/source-view.ts";
 import { updateObject } from "../desired/update.ts";
 import { classDefaults } from "../desired/class-defaults.ts";
-import { isWorkspaceCurrent, workspaceObject } from "../desired/workspace.ts";
+import { isWorkspaceCurrent, workspaceObject, type WorkspaceOrigin } from "../desired/workspace.ts";
+import { expiryOf } from "../history/approval.ts";
+import { originFor } from "../history/planned-content.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
 import { unchanged, wait, type StackPlan, type Step } from "../steps.ts";
@@ -22,10 +25,23 @@ function dueUpdate(view: StackView): DueUpdate | undefined {
   const spec = validSpec(view);
   const due = [nextDue(view), driftDue(view)].find((each) => each?.kind === "now");
   if (!spec || !due) return undefined;
-  const { source } = view;
-  const origin = isDeleting(view) ? destroyOrigin(view, spec) : source.kind === "ready" ? source.spec : undefined;
+  const origin = isDeleting(view) ? destroyOrigin(view, spec) : updateOrigin(view, due);
   return origin && { spec, origin, due };
 }
+
+function updateOrigin(view: StackView, due: DueUpdate["due"]): WorkspaceOrigin | undefined {
+  const { source } = view;
+  return source.kind === "ready" ? originFor(comparedOrigin(source, due), stageOf(view, due)) : undefined;
+}
+
+/** If the operator cannot tell whether the revision changes anything, the agent compares it before the Update is created. */
+function comparedOrigin({ spec, uncompared }: ReadySource, { reason }: DueUpdate["due"]): SourceSpec {
+  const { git, ...others } = spec;
+  if (!git || !uncompared || reason !== "revision") return spec;
+  return { ...others, git: { ...git, compareWith: uncompared.compareWith } };
+}
+
+type ReadySource = Extract<StackView["source"], { kind: "ready" }>;
 
 function workspaceForeign(view: StackView): StackPlan | undefined {
   return view.workspace.kind === "foreign" ? blockedBy(view, view.workspace) : undefined;
@@ -90,9 +106,14 @@ function workspacePreparing(view: StackView): StackPlan | undefined {
   return wait(processing(message, messages.workspaceName(spec.name)));
 }
 
-function workspaceFailed({ workspace, stack }: StackView): StackPlan | undefined {
+/** The commit of a plan may no longer exist. When the plan expires, another one is made, at the current commit. */
+function workspaceFailed(view: StackView): StackPlan | undefined {
+  const { workspace, stack } = view;
   if (workspace.kind !== "present" || workspace.state.kind !== "failed") return undefined;
-  return wait(workspaceFailure(stack.metadata.name ?? "", workspace.state));
+  const next = dueUpdate(view);
+  const stage = next && stageOf(view, next.due);
+  const expiresAt = stage?.kind === "apply" ? expiryOf(stage.request) : undefined;
+  return wait(workspaceFailure(stack.metadata.name ?? "", workspace.state), expiresAt);
 }
 
 /** By the reason of the Workspace's condition. */

@@ -15,6 +15,7 @@ import {
 import { timestamp } from "@pko/kube";
 import { describe, expect, test } from "bun:test";
 
+import { leastApproval, noClass } from "../../shared/workspace-classes.ts";
 import { stacks } from "../../kinds.ts";
 import type { SourceView } from "../../sources/source-view.ts";
 import { workspaceObject, type WorkspaceOrigin } from "../desired/workspace.ts";
@@ -45,7 +46,15 @@ export interface Setting {
   readonly source?: SourceView;
   /** Ready with the wanted spec if absent. */
   readonly workspace?:
-    "absent" | "other" | "preparing" | "unseen" | "deleting" | "foreign" | { failed: string } | { warning: string };
+    | "absent"
+    | "other"
+    | "preparing"
+    | "unseen"
+    | "deleting"
+    | "foreign"
+    | { failed: string }
+    | { warning: string }
+    | { unchangedSince: string };
   /** From which the Workspace was created; the source if absent. */
   readonly origin?: WorkspaceOrigin;
   readonly updates?: readonly UpdateFacts[];
@@ -198,7 +207,8 @@ const readyStatus = (generation: number): StackStatus => ({
 
 export function viewOf(setting: Setting): StackView {
   const stack = stackOf(setting);
-  const spec = normalizeStack(stack);
+  const workspaceClass = setting.workspaceClass ?? noClass;
+  const spec = normalizeStack(stack, { leastApproval: leastApproval(workspaceClass) });
   const { source = readySource } = setting;
   return {
     now,
@@ -220,8 +230,8 @@ export function viewOf(setting: Setting): StackView {
     outputs: setting.outputs ?? { kind: "none" },
     approvals: setting.approvals ?? [],
     approvalPolicy: setting.approvalPolicy ?? { kind: "inForce" },
-    slot: setting.slot ?? { kind: "held", forMs: 0 },
-    workspaceClass: setting.workspaceClass ?? { kind: "none" },
+    slot: setting.slot ?? { kind: "held", forMs: 0, isWanted: false },
+    workspaceClass,
   };
 }
 
@@ -245,7 +255,7 @@ function workspaceOf({ workspace, origin, source = readySource }: Setting, stack
 
 function workspaceState(workspace: Setting["workspace"]): Extract<WorkspaceFacts, { kind: "present" }>["state"] {
   if (typeof workspace === "object") {
-    if ("warning" in workspace) return { kind: "ready", warning: workspace.warning };
+    if (!("failed" in workspace)) return { kind: "ready", ...workspace };
     return { kind: "failed", reason: workspace.failed, message: "npm: 404" };
   }
   if (workspace === "preparing" || workspace === "unseen") return { kind: "preparing", message: "installing." };

@@ -1,7 +1,8 @@
 /** The request that starts an Update's run, built from its spec. Pure. */
 import type { NormalUpdate } from "@pko/api";
-import type { Operation, SealedPlan, StartRequest } from "@pko/rpc";
+import type { Operation, RunOrigin, SealedPlan, StartRequest } from "@pko/rpc";
 
+import { stackName } from "../../shared/log-keys.ts";
 import { runIdOf, type UpdateView } from "../view.ts";
 
 /** The longest message that the agent accepts. */
@@ -15,6 +16,16 @@ export function startRequest(view: UpdateView, spec: NormalUpdate): StartRequest
     operation: operationOf(view, spec),
     ...(lostRuns.length > 0 && { lostRuns: [...lostRuns] }),
     ...(Object.keys(spec.timeouts).length > 0 && { timeouts: spec.timeouts }),
+    origin: originOf(view),
+  };
+}
+
+function originOf({ update: { metadata }, traceparent }: UpdateView): RunOrigin {
+  const stack = stackName(metadata);
+  return {
+    update: metadata.name ?? "",
+    ...(stack !== undefined && { stack }),
+    ...(traceparent !== undefined && { traceparent }),
   };
 }
 

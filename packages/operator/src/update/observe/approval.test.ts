@@ -27,12 +27,25 @@ const stack: Stack = {
 };
 
 const factsOf = (objects: Partial<Parameters<typeof approvalFacts>[0]>) =>
-  approvalFacts({ workspace: workspaceOf(owner), stack, plan: undefined, approvals: [], ...objects });
+  approvalFacts({ workspace: workspaceOf(owner), stack, plan: undefined, approvals: [], least: "Never", ...objects });
 
 describe("the Stack of a Workspace", () => {
   test("is its controller", () => {
     expect(stackRefOf(workspaceOf(owner))).toEqual({ namespace: "default", name: "web" });
     expect(factsOf({}).stack).toMatchObject({ state: "present", policy: { required: "Always" } });
+  });
+
+  test("requires what its WorkspaceClass requires, if that is more", () => {
+    const spec = { stack: "dev", approval: { required: "OnDestructiveChanges" } } as const;
+    const required = (own: Stack["spec"], least: "Never" | "OnDestructiveChanges" | "Always") => {
+      const facts = factsOf({ stack: { ...stack, spec: own }, least }).stack;
+      return facts?.state === "present" ? facts.policy?.required : facts;
+    };
+    expect(required(spec, "Never")).toBe("OnDestructiveChanges");
+    expect(required(spec, "Always")).toBe("Always");
+    expect(required({ stack: "dev" }, "OnDestructiveChanges")).toBe("OnDestructiveChanges");
+    expect(required({ stack: "dev" }, "Never")).toBeUndefined();
+    expect(required({ ...spec, approval: { required: "Always" } }, "OnDestructiveChanges")).toBe("Always");
   });
 
   test("is not another owner, nor a Stack of another API", () => {

@@ -37,11 +37,13 @@ interface ApprovalObjects {
   /** With the name that `planRefOf` returns. */
   readonly plan: Update | undefined;
   readonly approvals: readonly Approval[];
+  readonly least: ApprovalFacts["least"];
 }
 
-export function approvalFacts({ workspace, stack, plan, approvals }: ApprovalObjects): ApprovalFacts {
-  const facts = stackFacts(controllerOf(workspace), stack);
+export function approvalFacts({ workspace, stack, plan, approvals, least }: ApprovalObjects): ApprovalFacts {
+  const facts = stackFacts(controllerOf(workspace), stack, least);
   return {
+    least,
     ...(facts && { stack: facts }),
     ...(plan && { plan: planFacts(plan) }),
     approvals: approvals
@@ -66,11 +68,12 @@ function approvalFact({ apiVersion, kind, metadata, spec, status }: Approval): A
 function stackFacts(
   controller: { readonly name: string; readonly uid: string } | undefined,
   stack: Stack | undefined,
+  least: ApprovalFacts["least"],
 ): ApprovalFacts["stack"] {
   if (controller && stack?.metadata.uid !== controller.uid) return { state: "missing", name: controller.name };
   if (!stack) return undefined;
   const { name = "" } = stack.metadata;
-  const policy = approvalPolicyOf(stack);
+  const policy = approvalPolicyOf(stack, least === "unknown" ? undefined : least);
   const spec: Partial<Stack["spec"]> | undefined = stack.spec;
   return { state: "present", name, ...(policy && { policy }), isProtected: spec?.protect === true };
 }

@@ -46,6 +46,7 @@ const worldOf = (updates: readonly Update[], workspace: Workspace = web): Update
   stacks: storeOf(),
   approvals: storeOf(),
   approvalPolicy: { state: () => ({ kind: "unknown" }) },
+  classOf: () => ({ kind: "none" }),
   runs: { find: () => undefined },
   projects: { projectOf: () => undefined },
   slots: unlimitedSlots,

@@ -9,7 +9,9 @@ import { approvalPlanIndex } from "../../shared/approvals.ts";
 import { defaultLostNodeMs } from "../../shared/pods/lost-node.ts";
 import type { Clearances } from "../../shared/channels/clearances.ts";
 import type { Slots } from "../../shared/channels/slots.ts";
+import type { UpdateTraces } from "../../shared/traces/update-traces.ts";
 import { workspaceIndex, workspaceKeyOf } from "../../shared/updates.ts";
+import { leastApproval, type ClassReader, type ClassView } from "../../shared/workspace-classes.ts";
 import { judgePod, podNameOf, podOwner } from "../../shared/pods/workspace-pod.ts";
 import { approvalFacts, planRefOf, stackRefOf } from "./approval.ts";
 import { podFacts, workspaceFacts, workspaceRefOf } from "./facts.ts";
@@ -26,12 +28,15 @@ export interface UpdateWorld {
   /** With `approvalIndexers`. */
   readonly approvals: Store<Approval>;
   readonly approvalPolicy: Pick<PolicyProbe, "state">;
+  readonly classOf: ClassReader;
   readonly runs: Pick<Runs, "find">;
   readonly projects: Projects;
   readonly clearances?: Pick<Clearances, "has">;
   readonly slots: Slots;
   /** `defaultLostNodeMs` when absent. */
   readonly lostNodeAfterMs?: number;
+  /** Absent if traces are off. */
+  readonly traces?: Pick<UpdateTraces, "traceparent">;
 }
 
 /** Undefined for an Update that does not exist. */
@@ -56,6 +61,7 @@ export function observeUpdate(world: UpdateWorld, key: Key, { now }: { readonly 
       expectedResources: expectedResources(update, siblings),
       formerOutputs: formerOutputs(update, siblings),
       logLevel: workspace?.spec?.pulumiLogLevel,
+      traceparent: world.traces?.traceparent(update.metadata.uid ?? ""),
     }),
     workspace: workspaceFacts(workspace, update),
     siblings: unfinishedSiblings(update, siblings, workspace),
@@ -68,8 +74,12 @@ export function observeUpdate(world: UpdateWorld, key: Key, { now }: { readonly 
   };
 }
 
+function leastIn(view: ClassView): ApprovalFacts["least"] {
+  return view.kind === "unknown" || view.kind === "conflict" ? "unknown" : leastApproval(view);
+}
+
 function observeApproval(
-  { stacks, updates, approvals }: UpdateWorld,
+  { stacks, updates, approvals, classOf }: UpdateWorld,
   update: Update,
   workspace: Workspace | undefined,
 ): ApprovalFacts {
@@ -79,6 +89,7 @@ function observeApproval(
     stack: stackRef && stacks.get(refKey(stackRef)),
     plan: planRef && updates.get(refKey(planRef)),
     approvals: planRef ? approvals.byIndex(approvalPlanIndex, refKey(planRef)) : [],
+    least: leastIn(classOf(update.metadata.namespace ?? "")),
   });
 }
 

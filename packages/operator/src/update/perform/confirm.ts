@@ -58,7 +58,8 @@ export async function isApprovalConfirmed({ client, signal }: ApiReader, view: U
     planRef && client.list(approvals, { namespace: planRef.namespace, signal }),
   ]);
   const named = all?.items.filter(({ spec }) => spec.updateName === planRef?.name) ?? [];
-  const facts = approvalFacts({ workspace, stack, plan, approvals: named });
+  // A class that has changed in this moment counts from the next Update on.
+  const facts = approvalFacts({ workspace, stack, plan, approvals: named, least: view.approval.least });
   return isDeepStrictEqual(facts, view.approval);
 }
 

@@ -22,10 +22,12 @@ const secret: ApiObject<Secret> = {
 };
 
 /** The second Update has the same outputs; the API server answers the patch of the Secret's owners with this status. */
-async function reuseWith(status: number): Promise<string | undefined> {
+async function reuseWith(status: number, patched = secret): Promise<string | undefined> {
+  let stored = secret;
   const find = ({ kind: wanted }: Resource): Promise<KubeObject> =>
-    Promise.resolve(wanted === "Secret" ? secret : first);
+    Promise.resolve(wanted === "Secret" ? stored : first);
   const patch = async (): Promise<void> => {
+    stored = patched;
     if (status !== 200) throw new ApiError("patch the Secret", { status, reason: "", message: "denied" });
   };
   const client = { find, patch } as unknown as Client;
@@ -42,6 +44,13 @@ test.each([400, 403, 404, 409, 413, 422])(
     expect(await reuseWith(status)).toBeUndefined();
   },
 );
+
+test("a conflict with the Update's own patch, whose response was lost, is no conflict", async () => {
+  const { ownerReferences = [] } = secret.metadata;
+  const owners = [...ownerReferences, { apiVersion, kind, name: "web-2", uid: "uid-2" }];
+  const patched = { ...secret, metadata: { ...secret.metadata, ownerReferences: owners } };
+  expect(await reuseWith(409, patched)).toBe("web-1-stack-outputs");
+});
 
 test("an error that may be temporary is retried", async () => {
   expect(await reuseWith(500).catch((error: unknown) => error)).toBeInstanceOf(ApiError);

@@ -52,7 +52,8 @@ function contentOf({ metadata, data = {} }: ApiObject<Secret>): object {
 }
 
 /** False if the Secret has changed, was deleted, or may not be changed. */
-async function addOwner({ client, signal, update }: OwnedWriter, found: ApiObject<Secret>): Promise<boolean> {
+async function addOwner(writer: OwnedWriter, found: ApiObject<Secret>): Promise<boolean> {
+  const { client, signal, update } = writer;
   const { name = "", namespace = "", uid, resourceVersion, ownerReferences = [] } = found.metadata;
   const owner = ownerReference(
     { ...updates, metadata: update.metadata },
@@ -64,9 +65,17 @@ async function addOwner({ client, signal, update }: OwnedWriter, found: ApiObjec
     await client.patch(builtin.secrets, { name, namespace }, { patch, fieldManager: fieldManagers.operator, signal });
     return true;
   } catch (error) {
-    if (isConflict(error) || isNotFound(error) || isRejection(error)) return false;
+    if (isConflict(error)) return await isAdded(writer, found);
+    if (isNotFound(error) || isRejection(error)) return false;
     throw error;
   }
+}
+
+/** The response to the patch may have been lost, and the client has repeated it. */
+async function isAdded({ client, signal, update }: OwnedWriter, { metadata }: ApiObject<Secret>): Promise<boolean> {
+  const { name = "", namespace = "", uid } = metadata;
+  const found = await client.find(builtin.secrets, { namespace, name }, { signal });
+  return found !== undefined && found.metadata.uid === uid && isOwnedBy(found, { uid: update.metadata.uid ?? "" });
 }
 
 async function isPresent({ client, signal, update }: OwnedWriter, former: FormerOutputs): Promise<boolean> {

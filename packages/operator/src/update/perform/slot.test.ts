@@ -13,7 +13,7 @@ const other: Key = "default/other";
 const oneSlot = (): Slots =>
   slots({
     limits: { total: 1, inNamespace: () => 0 },
-    updates: { list: () => [], subscribe: () => () => undefined },
+    updates: { active: () => [], subscribe: () => () => undefined },
     wake: () => undefined,
     clock: manualClock(),
   });

@@ -64,7 +64,7 @@ const requiring = { ...free, policy } as const;
 
 const withApproval =
   (facts: Partial<ApprovalFacts>): ViewTrait =>
-  (view) => ({ ...view, approval: { stack: requiring, approvals: [], ...facts } });
+  (view) => ({ ...view, approval: { stack: requiring, approvals: [], least: "Never", ...facts } });
 
 const applyPlan = { updateName: "web-plan", updateUid: "plan-uid", digest: "sha256:plan" };
 const applying = withSpec({ applyPlan: { ...applyPlan, approvalName: "yes" } });
@@ -232,6 +232,11 @@ table("an Update that applies a plan", [
     refuses("was rejected by bob"),
   ],
   [
+    "waits until it is known which WorkspaceClass applies",
+    [...ready, withApproval({ stack: free, least: "unknown" })],
+    returnsSlot,
+  ],
+  [
     "is refused if the plan has expired",
     [...ready, applying, withApproval({ plan: made({ endedAt: noon - 60 * minute }), approvals: [approval()] })],
     refuses("expired at 2030-01-01T12:00:00Z"),
@@ -259,7 +264,11 @@ table("an Update that applies a plan", [
   ),
   [
     "applies it without an approval in a Workspace of its own",
-    [...ready, withSpec({ applyPlan }), (view) => ({ ...view, approval: { plan: made(), approvals: [] } })],
+    [
+      ...ready,
+      withSpec({ applyPlan }),
+      (view) => ({ ...view, approval: { plan: made(), approvals: [], least: "Never" } }),
+    ],
     starts("confirmApproval"),
   ],
 ]);

@@ -31,7 +31,7 @@ function verdictOn(view: UpdateView, spec: NormalUpdate): Verdict {
   const { approval, approvalPolicy } = view;
   const { stack, plan } = approval;
   if (!changesResources(spec)) return allowed;
-  if (stack?.state === "missing") return unknown;
+  if (stack?.state === "missing" || (stack && approval.least === "unknown")) return unknown;
   if (stack?.isProtected && spec.type === "destroy") return refused(messages.stackProtected(stack.name));
   const { applyPlan } = spec;
   if (applyPlan && !isPlanFor(plan, spec)) return refused(messages.planUnknown(applyPlan.updateName));

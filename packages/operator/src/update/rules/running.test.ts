@@ -1,3 +1,4 @@
+import { stackNameLabel } from "@pko/api";
 import { expect, test } from "bun:test";
 
 import {
@@ -32,10 +33,17 @@ import {
   withStatus,
   workspaceIs,
   workspaceReady,
+  type ViewTrait,
 } from "../testing/views.ts";
 
 const lockHolder = { hostname: "web-workspace-0", pid: 40, startedAt: at(-1_000), lockedAt: at(0) };
 const followsRun = { steps: [{ kind: "followRun" }], isWritten: false };
+const ofStack =
+  (name: string): ViewTrait =>
+  (view) => {
+    const metadata = { ...view.update.metadata, labels: { [stackNameLabel]: name } };
+    return { ...view, update: { ...view.update, metadata } };
+  };
 const requests = (operation: object) => ({ steps: [{ kind: "followRun", request: { operation } }] });
 
 table("an Update whose pod is recorded", [
@@ -53,6 +61,18 @@ table("an Update whose pod is recorded", [
     "passes on the runs that may have left a lock",
     [...started, (view) => ({ ...view, lostRuns: [{ from: at(-2), to: at(-1) }] })],
     { steps: [{ kind: "followRun", request: { lostRuns: [{ from: at(-2), to: at(-1) }] } }] },
+  ],
+  [
+    "passes on what the run belongs to",
+    [...started, ofStack("web"), (view) => ({ ...view, traceparent: "00-a-b-01" })],
+    {
+      steps: [{ kind: "followRun", request: { origin: { update: "web-1", stack: "web", traceparent: "00-a-b-01" } } }],
+    },
+  ],
+  [
+    "passes on no trace if traces are off",
+    started,
+    { steps: [{ kind: "followRun", request: { origin: lacking("traceparent") } }] },
   ],
   ["follows its run also without its Workspace", [...started, workspaceIs({ state: "missing" })], followsRun],
   [

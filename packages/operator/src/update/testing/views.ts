@@ -39,9 +39,9 @@ export function viewOf(...traits: readonly ViewTrait[]): UpdateView {
     siblings: [],
     lostNodeAfterMs: 300_000,
     isCleared: true,
-    slot: { kind: "held", forMs: 0 },
+    slot: { kind: "held", forMs: 0, isWanted: false },
     lostRuns: [],
-    approval: { approvals: [] },
+    approval: { approvals: [], least: "Never" },
     approvalPolicy: { kind: "inForce" },
   };
   const view = traits.reduce((known, trait) => trait(known), bare);

@@ -92,6 +92,7 @@ const push = (repositories: readonly string[], ...refs: readonly string[]): Hook
   repositories,
   refs,
 });
+const pullRequest = (...repositories: readonly string[]): HookContent => ({ kind: "pullRequest", repositories });
 const githubRepository = {
   clone_url: "https://github.com/acme/web.git",
   ssh_url: "git@github.com:acme/web.git",
@@ -146,6 +147,49 @@ const contents: readonly (readonly [string, ReceiverType, Record<string, string>
     { ref: "refs/heads/main", repository: githubRepository },
     push(githubUrls, "refs/heads/main"),
   ],
+  [
+    "a pull request",
+    "Gitea",
+    { "x-gitea-event": "pull_request" },
+    { action: "synchronized", number: 7, repository: githubRepository },
+    pullRequest(...githubUrls),
+  ],
+  [
+    "a pull request",
+    "GitHub",
+    { "x-github-event": "pull_request" },
+    { action: "opened", number: 7, repository: githubRepository },
+    pullRequest(...githubUrls),
+  ],
+  [
+    "a pull request without a repository",
+    "GitHub",
+    { "x-github-event": "pull_request" },
+    { action: "opened" },
+    { kind: "malformed" },
+  ],
+  [
+    "a merge request",
+    "GitLab",
+    {},
+    { object_kind: "merge_request", project: gitlabProject },
+    pullRequest(...gitlabUrls),
+  ],
+  [
+    "a pull request",
+    "Bitbucket",
+    { "x-event-key": "pullrequest:updated" },
+    { repository: cloudRepository },
+    pullRequest("https://bitbucket.org/acme/web"),
+  ],
+  [
+    "a pull request",
+    "BitbucketDataCenter",
+    { "x-event-key": "pr:from_ref_updated" },
+    { pullRequest: { toRef: { repository: { ...dataCenterRepository, links: dataCenterLinks } } } },
+    pullRequest("https://git.example/scm/acme/web.git"),
+  ],
+  ["a comment", "BitbucketDataCenter", { "x-event-key": "pr:comment:added" }, {}, { kind: "other" }],
   [
     "a new branch",
     "Gitea",

@@ -5,6 +5,7 @@ import {
   malformed,
   other,
   ping,
+  pullRequestTo,
   pushTo,
   refNamed,
   type Forge,
@@ -26,11 +27,12 @@ export const gitea: Forge = {
 
 function parseEvent(hook: Hook, event: string | undefined): HookContent {
   if (event === "ping") return ping;
-  if (event !== "push" && event !== "create") return other;
+  if (event !== "push" && event !== "create" && event !== "pull_request") return other;
   const json = jsonOf(hook);
   if (!json) return malformed;
+  const urls = ["clone_url", "ssh_url", "html_url"].map((name) => json.at("repository", name).value);
+  if (event === "pull_request") return pullRequestTo(urls);
   const ref = json.at("ref").value;
   const isTag = json.at("ref_type").value === "tag";
-  const urls = ["clone_url", "ssh_url", "html_url"].map((name) => json.at("repository", name).value);
   return pushTo(urls, [event === "create" ? refNamed(ref, isTag) : ref]);
 }

@@ -17,9 +17,11 @@ export type HookContent =
       /** Full names, such as `refs/heads/main`; any ref may have changed if there is none. */
       readonly refs: readonly string[];
     }
+  /** A pull request was opened, changed or closed. */
+  | { readonly kind: "pullRequest"; readonly repositories: readonly string[] }
   /** The forge tests the connection. */
   | { readonly kind: "ping" }
-  /** An event that changes no ref. */
+  /** An event that changes no ref and no pull request. */
   | { readonly kind: "other" }
   | { readonly kind: "malformed" };
 
@@ -54,11 +56,19 @@ const maxRepositories = 16;
 const maxRefs = 1000;
 
 export function pushTo(repositories: readonly unknown[], refs: readonly unknown[]): HookContent {
-  const urls = repositories.filter(isText).slice(0, maxRepositories);
+  const urls = urlsIn(repositories);
   const names = refs.filter(isFullRef);
   if (urls.length === 0) return malformed;
   return { kind: "push", repositories: urls, refs: names.length > maxRefs ? [] : names };
 }
+
+/** `repositories`: URLs of the repository into which it is to be merged. */
+export function pullRequestTo(repositories: readonly unknown[]): HookContent {
+  const urls = urlsIn(repositories);
+  return urls.length === 0 ? malformed : { kind: "pullRequest", repositories: urls };
+}
+
+const urlsIn = (repositories: readonly unknown[]): string[] => repositories.filter(isText).slice(0, maxRepositories);
 
 const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
 

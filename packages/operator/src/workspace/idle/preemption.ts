@@ -1,5 +1,5 @@
 /** Which idle workspaces are scaled to zero early, because other pods are unschedulable. Pure. */
-import { keyOf, parseKey, type ApiObject, type Key } from "@pko/kube";
+import { keyOf, namespaceOf, type ApiObject, type Key } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
@@ -68,8 +68,6 @@ export function planPreemptions(room: Room): Preemptions {
   }
   return { victimOf: victims, victims: new Set(victims.values()) };
 }
-
-const namespaceOf = (key: Key): string => parseKey(key).namespace ?? "";
 
 /** Those that have been idle for longest first. */
 function idleWorkspaces({ candidates, now }: Room): Key[] {

@@ -7,7 +7,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 import type { Preparations, Runs } from "../../agents/agents.ts";
 import type { Slots } from "../../shared/channels/slots.ts";
 import { defaultLostNodeMs } from "../../shared/pods/lost-node.ts";
-import { isCertificateKnown, retryOf, type WorkspaceMemory } from "../memory.ts";
+import { knownCertificate, retryOf, type WorkspaceMemory } from "../memory.ts";
 import type { ClassReader } from "../../shared/workspace-classes.ts";
 import { findPod, observePod, observeStatefulSet } from "./pod.ts";
 import type { PreemptionReader } from "../preemptions.ts";
@@ -48,9 +48,9 @@ export function observeWorkspace(
   const statefulSet = observeStatefulSet(world, workspace);
   const pod = findPod(world, workspace);
   const retry = retryOf(workspace, moment);
-  const { written, conflictSince } = moment.memory ?? {};
+  const { written, conflictSince, notStarted } = moment.memory ?? {};
   const podFacts = pod && observePod(world, workspace, pod);
-  const isCertified = isCertificateKnown({ workspace, ...(podFacts && { pod: podFacts }) }, moment);
+  const certificate = knownCertificate(moment, world.settings.certificateMs);
   return {
     now: moment.now,
     workspace,
@@ -58,7 +58,7 @@ export function observeWorkspace(
     workspaceClass: world.classOf(workspace.metadata.namespace ?? ""),
     ...(statefulSet && { statefulSet }),
     ...(podFacts && { pod: podFacts }),
-    ...(isCertified && { certificate: "current" as const }),
+    ...(certificate && { knownCertificate: certificate }),
     updates: observeUpdates(world, workspace, pod),
     idleTimeoutMs: (spec.ok ? spec.value.idleTimeoutMs : undefined) ?? world.settings.idleTimeoutMs,
     lostNodeAfterMs: world.settings.lostNodeAfterMs ?? defaultLostNodeMs,
@@ -67,5 +67,6 @@ export function observeWorkspace(
     ...(retry && { retry }),
     ...(written && { written }),
     ...(conflictSince !== undefined && { conflictSince }),
+    ...(notStarted !== undefined && { notStarted }),
   };
 }

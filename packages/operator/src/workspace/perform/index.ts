@@ -44,7 +44,7 @@ export async function performWorkspace(
     case "ensureCacheClaim":
       return await ensureCacheClaim(performer, step, context);
     case "issueCertificate":
-      return await issueCertificate(performer, context);
+      return await issueCertificate(performer, step, context);
     case "applyObjects":
       return await applyObjects(performer, step, context);
     case "restoreStatefulSet":

@@ -46,8 +46,9 @@ export async function assessCertificate(
   { client, ca }: Writer & { readonly ca: Pick<OperatorCa, "assess"> },
   { view, signal }: WorkspaceContext,
 ): Promise<WorkspacePerformed> {
-  const certificate = await ca.assess(await readCertificate({ client, signal }, view.workspace));
-  return { kind: "replan", facts: { certificate } };
+  const known = view.knownCertificate ?? (await readCertificate({ client, signal }, view.workspace));
+  const certificate = await ca.assess(known);
+  return { kind: "replan", facts: { certificate, ...(known && { knownCertificate: known }) } };
 }
 
 interface Reader {

@@ -52,7 +52,8 @@ export async function checkNames(writer: Writer, context: WorkspaceContext): Pro
     if (ownership.kind === "dependent") return [{ kind: "foreign", occupant: ownership.occupant }];
     return ownership.kind === "former" || ownership.kind === "foreign" ? [ownership] : [];
   });
-  return { kind: "replan", facts: { occupied } };
+  const lacksCertificate = found.at(-1)?.kind === "absent";
+  return { kind: "replan", facts: { occupied, ...(lacksCertificate && { certificate: "missing" }) } };
 }
 
 export async function applyObjects(
@@ -77,7 +78,9 @@ async function writeObjects(
   context: WorkspaceContext,
 ): Promise<WorkspacePerformed> {
   const target = ownedBy(writer, context);
-  const options = { fieldManager, fieldValidation: "Strict" } as const;
+  // Without a StatefulSet, nothing was created yet.
+  const found = context.view.statefulSet ? {} : { found: {} };
+  const options = { fieldManager, fieldValidation: "Strict", ...found } as const;
   const service = await applyOwned(target, { resource: builtin.services, body: objects.service }, options);
   if (service.kind !== "written") return performedBy(service);
   // A StatefulSet that was deleted after it was observed is created by a later pass.

@@ -31,10 +31,11 @@ export async function restoreStatefulSet(
 
 export async function scaleToZero(
   performer: Performer,
-  { uid, backedOffGeneration }: Extract<Step, { kind: "scaleToZero" }>,
+  { uid, backedOffGeneration, notStarted }: Extract<Step, { kind: "scaleToZero" }>,
   context: WorkspaceContext,
 ): Promise<WorkspacePerformed> {
-  if (!(await isUnused(performer, context))) return stepStale;
+  const isFree = notStarted === undefined ? isUnused(performer, context) : isPodFree(performer, context);
+  if (!(await isFree)) return stepStale;
   const isBackedOff = backedOffGeneration !== undefined;
   const metadata = isBackedOff ? { annotations: { [backedOffAnnotation]: String(backedOffGeneration) } } : {};
   return await patchStatefulSet(performer, { uid, body: { metadata, spec: { replicas: 0 } } }, context);

@@ -3,6 +3,7 @@ import { pulumiContainer, type NormalWorkspace, type Program, type Workspace } f
 import type { PodTemplateSpec } from "kubernetes-types/core/v1";
 
 import { buildPrepareRequest, credentialSecrets, type Materials } from "../prepare/request.ts";
+import { stackName } from "../../shared/log-keys.ts";
 import type { AppliedClass } from "../../shared/workspace-classes.ts";
 import type { WorkspaceSettings } from "../settings.ts";
 import type { Inputs } from "../view.ts";
@@ -67,15 +68,21 @@ const distinct = (objects: readonly ObjectName[]): ObjectName[] => [
   ...new Map(objects.map(({ kind, name }) => [`${kind}/${name}`, { kind, name }])).values(),
 ];
 
+function originOf({ metadata }: Workspace): NonNullable<Materials["origin"]> {
+  const stack = stackName(metadata);
+  return { workspace: metadata.name ?? "", ...(stack !== undefined && { stack }) };
+}
+
 /** With the objects that the draft names, and the Program. */
 export function buildInputs(draft: PodDraft, read: ReadObjects): Inputs {
-  const { normal, settings, references } = draft;
+  const { normal, settings, references, workspace } = draft;
   const { readings, program } = read;
   const { maxUnpackedBytes } = settings;
   const materials: Materials = {
     secrets: readings.filter(({ kind }) => kind === "Secret"),
     ...(program && { program }),
     ...(maxUnpackedBytes !== undefined && { maxUnpackedBytes }),
+    origin: originOf(workspace),
   };
   const { namespace } = normal;
   const common = {

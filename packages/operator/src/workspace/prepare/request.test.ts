@@ -37,6 +37,14 @@ const sources: Readonly<Record<string, { spec: object; with?: Partial<Materials>
     spec: git({}, { ref: "main", shallow: true, dir: "infra" }),
     gives: { kind: "git", url: "https://example.com/r", ref: "main", shallow: true, dir: "infra" },
   },
+  "a comparison with an earlier commit": {
+    spec: git({}, { compareWith: { commit: "b".repeat(40), pathFilters: ["infra/**"] } }),
+    gives: { compareWith: { commit: "b".repeat(40), pathFilters: ["infra/**"] } },
+  },
+  "a comparison of all files": {
+    spec: git({}, { compareWith: { commit: "b".repeat(40) } }),
+    gives: { compareWith: { commit: "b".repeat(40), pathFilters: [] } },
+  },
   "a token": {
     spec: git({ token: key("t") }),
     with: { secrets: [secret({ t: "tok\n" })] },
@@ -152,6 +160,13 @@ describe("the request contains", () => {
         ],
       },
     ]);
+    expect(result.kind === "complete" && checkValue(PrepareRequest, result.request)).toMatchObject({ ok: true });
+  });
+
+  test("the names for the agent's log", () => {
+    const origin = { workspace: "web", stack: "web" };
+    const result = buildPrepareRequest(normal({ local: { dir: "/a" } }), { secrets: [], origin });
+    expect(result).toMatchObject({ request: { origin } });
     expect(result.kind === "complete" && checkValue(PrepareRequest, result.request)).toMatchObject({ ok: true });
   });
 

@@ -22,6 +22,8 @@ export interface Materials {
   readonly appToken?: AppToken;
   /** For artifacts of Flux. */
   readonly maxUnpackedBytes?: number;
+  /** For the agent's log. */
+  readonly origin?: NonNullable<PrepareRequest["origin"]>;
 }
 
 export type Requested =
@@ -40,7 +42,9 @@ export const credentialSecrets = ({ source }: NormalWorkspace): string[] =>
 export function buildPrepareRequest(workspace: NormalWorkspace, materials: Materials): Requested {
   const source = buildSource(workspace.source, materials);
   if (!isSource(source)) return source;
-  return { kind: "complete", request: { source, stacks: workspace.stacks.map(stackSettings) } };
+  const { origin } = materials;
+  const stacks = workspace.stacks.map(stackSettings);
+  return { kind: "complete", request: { source, stacks, ...(origin && { origin }) } };
 }
 
 type Unavailable = Exclude<Requested, { kind: "complete" }>;
@@ -84,7 +88,7 @@ function fluxSource(
 const commitPattern = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
 function gitSource(source: Extract<WorkspaceSource, { kind: "git" }>, materials: Materials): Source | Unavailable {
-  const { repository, ref, dir, shallow } = source;
+  const { repository, ref, dir, shallow, compareWith } = source;
   const { url } = repository;
   const { secrets, appToken } = materials;
   const access = resolveCredentials(source.auth, (name) => readingOf(secrets, { kind: "Secret", name })?.found?.data);
@@ -104,6 +108,7 @@ function gitSource(source: Extract<WorkspaceSource, { kind: "git" }>, materials:
     ...(dir && { dir }),
     ...(auth && { auth }),
     ...ca,
+    ...(compareWith && { compareWith: { commit: compareWith.commit, pathFilters: compareWith.pathFilters ?? [] } }),
   };
 }
 
@@ -135,9 +140,16 @@ function programSource(
   return { kind: "files", files: { "Pulumi.yaml": projectYaml(program) }, revision: String(present) };
 }
 
-export function projectYaml({ metadata, program = {} }: Program): string {
-  const { name, ...rest } = program;
-  return stringify({ name: name || metadata.name, runtime: "yaml", ...rest });
+/** Every pass builds the request, and rendering is half of that. A Program in the store is replaced, never changed. */
+const rendered = new WeakMap<Program, string>();
+
+export function projectYaml(program: Program): string {
+  const known = rendered.get(program);
+  if (known !== undefined) return known;
+  const { name, ...rest } = program.program ?? {};
+  const text = stringify({ name: name || program.metadata.name, runtime: "yaml", ...rest });
+  rendered.set(program, text);
+  return text;
 }
 
 function stackSettings(stack: NormalWorkspaceStack): StackSettings {

@@ -34,7 +34,7 @@ import { nameTaken } from "./ownership.ts";
 import { outdatedPodStuck, podMissing, podNotUp, podOutdated, podStarting } from "./pod.ts";
 import { prepare } from "./preparation.ts";
 import { updateRunning, updateUnprepared } from "./running.ts";
-import { slotMissing } from "./slot.ts";
+import { podNeverStarted, slotMissing } from "./slot.ts";
 import {
   deleted,
   referencesMissing,
@@ -71,6 +71,7 @@ const rules: readonly WorkspaceRule[] = [
   objectsDiffer, //          the StatefulSet and the Service are not as they should be: apply them
   statefulSetChanged, //     another client changed the StatefulSet, or may have before this process wrote it: apply it again
   statefulSetNotObserved, // the StatefulSet's controller has not observed the latest template
+  podNeverStarted, //        the pod has not started for five minutes, and others wait for its slot: scale to zero
   outdatedPodStuck, //       a broken pod of an old template is in the way: delete it
   podMissing, //             the StatefulSet's controller has not created the pod
   podOutdated, //            a pod of an old template is up: its StatefulSet replaces it

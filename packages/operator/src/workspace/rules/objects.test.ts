@@ -106,8 +106,13 @@ describe("the objects", () => {
       contains: "former StatefulSet",
     },
     "make the pod unusable until the StatefulSet's controller has observed the new template": {
-      when: [notReady(), unobservedSet, pod()],
+      when: [notReady(60, "RollingUpdate"), unobservedSet, pod()],
       outcome: "rolling",
+    },
+    "of a first pod that was observed before them are reported like before": {
+      when: [notReady(), unobservedSet, pod()],
+      outcome: "waiting",
+      contains: "being created",
     },
     "are not observed yet, and there is no pod": { when: [notReady(), unobservedSet], outcome: "waiting" },
   });

@@ -1,4 +1,6 @@
 /** Rules for the StatefulSet and the Service: they must be as they were built from the spec. */
+import type { WorkspaceReason } from "@pko/api";
+
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
 import type { BuiltObjects } from "../pod/build-objects.ts";
@@ -51,9 +53,12 @@ function writtenGeneration({ written, statefulSet }: WorkspaceView): number {
 }
 
 /** Until its controller has observed the StatefulSet, it is unknown whether the pod stays. */
-export const statefulSetNotObserved: WorkspaceRule = ({ statefulSet, pod }) => {
+export const statefulSetNotObserved: WorkspaceRule = ({ workspace, statefulSet, pod }) => {
   if (!statefulSet || statefulSet.updateRevision !== undefined || !pod || pod.isDeleting) return undefined;
-  return decide({ kind: "rolling", message: messages.podBeingReplaced }, intervals.safety);
+  // The first pod may be observed before the status of its StatefulSet.
+  const isFirst = readyCondition(workspace)?.reason === ("WaitingForReplicas" satisfies WorkspaceReason);
+  const outcome: Outcome = isFirst ? podBeingCreated : { kind: "rolling", message: messages.podBeingReplaced };
+  return decide(outcome, intervals.safety);
 };
 
 export const podBeingCreated: Outcome = { kind: "waiting", message: messages.podBeingCreated, isStuck: false };

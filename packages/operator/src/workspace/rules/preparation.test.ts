@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import type { PrepareFailure } from "@pko/rpc";
+import type { Prepared, PrepareFailure } from "@pko/rpc";
 
 import type { Preparation } from "../../agents/agents.ts";
 import type { Step } from "../steps.ts";
@@ -22,19 +22,18 @@ import {
 } from "../testing/views.ts";
 import { planWorkspace } from "./index.ts";
 
-const succeeded: Preparation = {
+const prepared: Prepared = {
+  revision: "r",
+  stack: "dev",
+  project: { name: "p", runtime: "yaml" },
+  pulumiVersion: "3.260.0",
+  changed: { source: true, dependencies: true, stack: true, config: true },
+  timings: { source: 1, install: 1, stack: 1, config: 1 },
+};
+const succeeded: Preparation = { state: "done", result: { ok: true, prepared } };
+const unchanged: Preparation = {
   state: "done",
-  result: {
-    ok: true,
-    prepared: {
-      revision: "r",
-      stack: "dev",
-      project: { name: "p", runtime: "yaml" },
-      pulumiVersion: "3.260.0",
-      changed: { source: true, dependencies: true, stack: true, config: true },
-      timings: { source: 1, install: 1, stack: 1, config: 1 },
-    },
-  },
+  result: { ok: true, prepared: { ...prepared, unchangedSince: "c1" } },
 };
 
 const failed = (failure: Partial<PrepareFailure>): Preparation => ({
@@ -99,6 +98,11 @@ describe("a successful preparation", () => {
       contains: '"address":"10.0.0.1:50051","pulumiVersion":"3.260.0"',
       reason: "Succeeded",
       requeueAfterMs: 300_000,
+    },
+    "reports the earlier commit from which no selected file differs": {
+      ...after(unchanged),
+      outcome: "ready",
+      contains: '"unchangedSince":"c1"',
     },
     "is requeued for when the workspace becomes idle": {
       ...after(succeeded, ready(500)),

@@ -60,13 +60,15 @@ function failed(view: WorkspaceView, failure: PrepareFailure): Outcome {
   return failure.reason === "superseded" ? inProgress(view, { kind: "preparing" }) : { kind: "failed", failure };
 }
 
-function ready({ pod, inputs }: WorkspaceView, { pulumiVersion, warning: ofStack }: Prepared): Outcome {
+function ready({ pod, inputs }: WorkspaceView, prepared: Prepared): Outcome {
+  const { pulumiVersion, unchangedSince, warning: ofStack } = prepared;
   const warning = stateWarning(inputs?.ephemeralState) ?? stackWarning(ofStack);
   return {
     kind: "ready",
     address: pod ? agentAddress(pod.agent) : "",
     ...(pulumiVersion && { pulumiVersion }),
     ...(warning && { warning }),
+    ...(unchangedSince && { unchangedSince }),
   };
 }
 

@@ -72,7 +72,8 @@ describe("a Workspace takes a slot", () => {
 });
 
 describe("the slot of a Workspace", () => {
-  const heldFor = (seconds: number): Trait => slotIs({ kind: "held", forMs: seconds * 1000 });
+  const heldFor = (seconds: number): Trait => slotIs({ kind: "held", forMs: seconds * 1000, isWanted: true });
+  const unwanted = slotIs({ kind: "held", forMs: 600_000, isWanted: false });
   const invalid = specified({ stacks: [{ name: "" }] });
   const unschedulable = podDown("no node", { isUnschedulable: true });
 
@@ -83,6 +84,7 @@ describe("the slot of a Workspace", () => {
       [notReady(), set(), unschedulable, heldFor(299)],
       "kept",
     ],
+    ["is kept for longer if nobody else needs it", [notReady(), set(), unschedulable, unwanted], "kept"],
     ["is then given up, so that others can run", [notReady(), set(), unschedulable, heldFor(300)], "givenUp"],
     ["is kept while it is prepared, however long that takes", [notReady(), set(), pod(), heldFor(9000)], "kept"],
     ["is given up if its spec is invalid", [invalid], "givenUp"],
@@ -101,6 +103,59 @@ describe("the slot of a Workspace", () => {
   ])("%s", (_, traits, use) => {
     const observed = view(...traits);
     expect(slotUse(observed, planWorkspace(observed))).toBe(use as never);
+  });
+
+  describe("that others wait for", () => {
+    const unreachable = given({ preparation: { state: "unreachable", message: "refused", sinceMs: ago(300) } });
+    checkPlans({
+      "is returned together with the pod that has not started": {
+        when: [notReady(), set(), unschedulable, heldFor(300)],
+        steps: ["scaleToZero"],
+        outcome: "waiting",
+        contains: "has not started for five minutes: no node; it is deleted",
+      },
+      "is returned also if an Update waits for the pod": {
+        when: [notReady(), set(), unschedulable, update("waiting"), heldFor(300)],
+        steps: ["scaleToZero"],
+        outcome: "waiting",
+      },
+      "is returned if there is no pod": {
+        when: [notReady(), set(), heldFor(300)],
+        steps: ["scaleToZero"],
+        outcome: "waiting",
+      },
+      "is returned if the agent does not respond": {
+        when: [notReady(), set(), pod(), unreachable, heldFor(300)],
+        steps: ["scaleToZero"],
+        outcome: "waiting",
+        contains: "refused",
+      },
+      "is kept until a StatefulSet has been deleted": {
+        when: [notReady(), set({ isDeleting: true }), unschedulable, heldFor(300)],
+        outcome: "waiting",
+      },
+      "is kept while a StatefulSet that is scaled to zero deletes its pod": {
+        when: [notReady(), set({ replicas: 0 }), podDown("terminating", { isDeleting: true }), heldFor(300)],
+        steps: ["applyObjects"],
+        outcome: "waiting",
+      },
+      "is returned with the reason of the pod, if the agent could not respond because of it": {
+        when: [notReady(), set(), unschedulable, unreachable, heldFor(300)],
+        steps: ["scaleToZero"],
+        outcome: "waiting",
+        contains: "no node",
+      },
+      "is needed again before the pod is created again": {
+        when: [notReady(), set({ replicas: 0 }), podDown("terminating", { isDeleting: true }), none],
+        steps: ["claimSlot"],
+        outcome: "unchanged",
+      },
+      "shows meanwhile why the pod did not start": {
+        when: [notReady(), set({ replicas: 0 }), given({ notStarted: "no such image" }), waiting],
+        outcome: "waitingForSlot",
+        contains: "has not started for five minutes: no such image; it is created again when",
+      },
+    });
   });
 
   test("is kept for an Update that waits in a ready Workspace", () => {

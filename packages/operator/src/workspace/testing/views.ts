@@ -42,7 +42,7 @@ export function view(...traits: readonly Trait[]): WorkspaceView {
     workspaceClass: { kind: "none" },
     updates: [],
     preemptions: { victims: new Set(), victimOf: new Map() },
-    slot: { kind: "held", forMs: 0 },
+    slot: { kind: "held", forMs: 0, isWanted: false },
     idleTimeoutMs: settings.idleTimeoutMs,
     lostNodeAfterMs: 300_000,
     certificate: "current",

@@ -1,9 +1,8 @@
 /** The facts about a run. */
-import { elapsed } from "@pko/api/browser";
-
 import { ExternalLink, Facts, Notice, Time, type Fact } from "../../components/common.tsx";
 import { now } from "../../data/clock.ts";
-import { shortDuration } from "../../lib/gantt.ts";
+import { durationBetween, shortDuration } from "../../lib/gantt.ts";
+import { changeText } from "../../lib/runs.ts";
 import type { RunView } from "./index.tsx";
 
 export function RunSummary(view: RunView) {
@@ -30,12 +29,13 @@ function linkOf({ update, record }: RunView, fromEvents: string | undefined) {
 
 function timeFacts({ update, record, isRunning }: RunView): Fact[] {
   const { startTime: start, endTime: end } = record ?? update?.status ?? {};
-  const took = isRunning && start !== undefined ? shortDuration(now.value - Date.parse(start)) : elapsed(start, end);
+  const took =
+    isRunning && start !== undefined ? shortDuration(now.value - Date.parse(start)) : durationBetween(start, end);
   return [
     ["Operation", record?.type ?? update?.spec?.type],
     ["Started", start && <Time time={start} />],
     [isRunning ? "Running for" : "Took", took],
-    ["Changes", update?.status?.summary ?? countText(record?.changes)],
+    ["Changes", update?.status?.summary ?? (record && changeText(record))],
   ];
 }
 
@@ -54,12 +54,6 @@ function recordFacts(record: RunView["record"]): Fact[] {
     ["Versions", versionTexts.join(", ")],
   ];
 }
-
-const countText = (changes: Readonly<Record<string, number>> = {}): string =>
-  Object.entries(changes)
-    .filter(([, count]) => count > 0)
-    .map(([op, count]) => `${count} ${op}`)
-    .join(", ");
 
 function Progress({ view: { update } }: { readonly view: RunView }) {
   const { percent, current } = update?.status?.progress ?? {};

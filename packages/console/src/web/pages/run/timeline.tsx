@@ -19,12 +19,14 @@ export function TimelineTab({ model, isRunning }: RunView) {
   const unchanged = model.resources.filter(({ op }) => op === "same").length;
   return (
     <>
-      <p class="toolbar">
-        <label class="check">
-          <input type="checkbox" checked={all.value} onChange={() => (all.value = !all.value)} /> Show unchanged
-          resources ({unchanged})
-        </label>
-      </p>
+      {unchanged === 0 ? null : (
+        <p class="toolbar">
+          <label class="check">
+            <input type="checkbox" checked={all.value} onChange={() => (all.value = !all.value)} /> Show unchanged
+            resources ({unchanged})
+          </label>
+        </p>
+      )}
       {chart.bars.length === 0 ? (
         <Empty title={isRunning ? "No resource is being changed yet." : "No resource was changed."} />
       ) : (

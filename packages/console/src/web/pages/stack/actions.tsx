@@ -7,6 +7,8 @@ import { cancel, checkDrift, reconcile, suspend } from "../../data/actions.ts";
 import { mayI, permissionText, stackPatch } from "../../data/permissions.ts";
 
 interface Action {
+  /** The button keeps the focus while its text changes. */
+  readonly key: string;
   readonly text: string;
   readonly question: string;
   readonly details: string;
@@ -24,6 +26,7 @@ function actionsOf({ metadata, spec, status }: Stack): Action[] {
   const running = status?.currentUpdate?.name;
   return [
     {
+      key: "reconcile",
       text: "Reconcile",
       question: `Request an update of ${name} now?`,
       details: "The operator runs an update even if nothing has changed.",
@@ -31,6 +34,7 @@ function actionsOf({ metadata, spec, status }: Stack): Action[] {
       run: async () => await reconcile(stack),
     },
     {
+      key: "drift",
       text: "Check drift",
       question: `Check ${name} for drift now?`,
       details: "The check compares resources with the state, and changes nothing.",
@@ -39,6 +43,7 @@ function actionsOf({ metadata, spec, status }: Stack): Action[] {
     },
     spec.suspend
       ? {
+          key: "suspend",
           text: "Resume",
           question: `Resume ${name}?`,
           details: gitOpsHint,
@@ -46,6 +51,7 @@ function actionsOf({ metadata, spec, status }: Stack): Action[] {
           run: async () => await suspend(stack, false),
         }
       : {
+          key: "suspend",
           text: "Suspend",
           question: `Suspend ${name}?`,
           details: `Nothing new starts; a running update finishes. ${gitOpsHint}`,
@@ -56,6 +62,7 @@ function actionsOf({ metadata, spec, status }: Stack): Action[] {
       ? []
       : [
           {
+            key: "cancel",
             text: "Cancel update",
             question: `Cancel Update ${running}?`,
             details: "Pulumi stops as with Ctrl-C. The update is not retried until something changes.",
@@ -86,7 +93,7 @@ export function StackActions({ stack }: { readonly stack: Stack }) {
     <div class="actions">
       {actionsOf(stack).map((action) => (
         <button
-          key={action.text}
+          key={action.key}
           type="button"
           class={action.isDangerous ? "danger" : ""}
           onClick={() => (asked.value = action)}

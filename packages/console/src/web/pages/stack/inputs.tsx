@@ -1,5 +1,5 @@
 /** The inputs of a Stack's program and where they come from. */
-import { Empty, Facts, Section, TableFrame } from "../../components/common.tsx";
+import { Empty, ExternalLink, Facts, Section, TableFrame } from "../../components/common.tsx";
 import { inputsOf, type InputRow } from "../../lib/inputs.ts";
 import { paths } from "../../lib/routes.ts";
 import type { StackView } from "./index.tsx";
@@ -10,7 +10,12 @@ export function InputsTab({ stack }: StackView) {
   return (
     <>
       <Section title="Source">
-        <Facts facts={source.map(({ label, value }) => [label, value])} />
+        <Facts
+          facts={source.map(({ label, value }) => [
+            label,
+            label === "Repository" ? <ExternalLink href={value} /> : value,
+          ])}
+        />
       </Section>
       <Section title="Values">
         {rows.length === 0 ? (

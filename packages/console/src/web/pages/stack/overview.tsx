@@ -120,21 +120,24 @@ function nextText({ metadata }: Stack, next: NextStep): JSX.Element {
         </>
       );
     case "scheduled":
-      return (
-        <>
-          {capitalized(next.what)} <Time time={next.time} /> <span class="muted">({next.time})</span>.
-        </>
-      );
+      return <ScheduledText {...next} />;
     case "waiting":
       return (
         <>
-          Waiting for {next.for}, <Time time={next.since} /> so far.
+          Waiting for {next.for}, since <Time time={next.since} />.{" "}
+          {next.next ? <ScheduledText {...next.next} /> : null}
         </>
       );
     case "nothing":
       return <>{next.text}</>;
   }
 }
+
+const ScheduledText = ({ what, time }: { readonly what: string; readonly time: string }) => (
+  <>
+    {capitalized(what)} <Time time={time} /> <span class="muted exact-time">({time})</span>.
+  </>
+);
 
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 

@@ -1,10 +1,10 @@
 /** The runs of a Stack, the newest first. Two of them can be compared. */
-import { elapsed } from "@pko/api/browser";
 import { useSignal } from "@preact/signals";
 
 import { Empty, TableFrame, Time, WatchNotice } from "../../components/common.tsx";
 import { ResultBadge } from "../../components/icon.tsx";
 import { navigate } from "../../data/location.ts";
+import { durationBetween } from "../../lib/gantt.ts";
 import { paths } from "../../lib/routes.ts";
 import { runsOf, type RunRow } from "../../lib/runs.ts";
 import type { StackView } from "./index.tsx";
@@ -69,7 +69,7 @@ const Row = ({ row, isChosen, onToggle }: RowProps) => (
         onChange={() => onToggle(row.name)}
       />
     </td>
-    <td>
+    <td class="name-cell">
       <a href={paths.run(row)}>{row.name}</a> <span class="muted">{row.type}</span>
     </td>
     <td>
@@ -78,7 +78,7 @@ const Row = ({ row, isChosen, onToggle }: RowProps) => (
     <td>
       <Time time={row.startTime} />
     </td>
-    <td>{elapsed(row.startTime, row.endTime)}</td>
+    <td class="name-cell">{durationBetween(row.startTime, row.endTime)}</td>
     <td>{row.reason}</td>
     <td class="wide-cell">{row.summary}</td>
   </tr>

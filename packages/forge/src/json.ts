@@ -1,0 +1,27 @@
+/** Reads responses, which may contain anything. Pure. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+
+export const isRecord = (value: Json | undefined): value is Readonly<Record<string, Json>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** What is at the path; undefined if there is nothing. */
+export function at(value: Json | undefined, ...path: readonly string[]): Json | undefined {
+  let found = value;
+  for (const name of path) found = isRecord(found) ? found[name] : undefined;
+  return found;
+}
+
+export const listAt = (value: Json | undefined, ...path: readonly string[]): readonly Json[] => {
+  const found = at(value, ...path);
+  return Array.isArray(found) ? (found as readonly Json[]) : [];
+};
+
+export const textAt = (value: Json | undefined, ...path: readonly string[]): string => {
+  const found = at(value, ...path);
+  return typeof found === "string" ? found : typeof found === "number" ? String(found) : "";
+};
+
+export const numberAt = (value: Json | undefined, ...path: readonly string[]): number => {
+  const found = at(value, ...path);
+  return typeof found === "number" ? found : Number.NaN;
+};

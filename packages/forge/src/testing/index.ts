@@ -1,0 +1,1 @@
+export { standInForge, type RecordedCall, type StandInForge, type StandInStatus } from "./stand-in.ts";

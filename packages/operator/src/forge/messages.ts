@@ -1,0 +1,8 @@
+/** The texts about credentials of forges. */
+import type { ForgeType } from "@pko/forge";
+
+export const keysMissing = (secret: string): string =>
+  `Secret ${secret} has neither the key token, nor appID, installationID and privateKey, nor username and password; add the keys that the forge requires.`;
+
+export const appElsewhere = (type: ForgeType): string =>
+  `${type} has no GitHub Apps; use a Secret with the key token, or with username and password.`;

@@ -1,0 +1,37 @@
+import { expect, test } from "bun:test";
+import { selfSignedCertificate } from "@pko/rpc/pki";
+
+import { targetIn } from "./targets.ts";
+
+const encoded = (data: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString("base64")]));
+const url = "https://hooks.example.com/path";
+
+test.each([
+  ["no URL", {}, undefined, "urlMissing"],
+  ["an empty URL", { url: "\n" }, undefined, "urlMissing"],
+  ["a text that is no URL", { url: "hooks" }, undefined, "urlInvalid"],
+  ["another scheme", { url: "file:///etc/passwd" }, undefined, "urlInvalid"],
+  ["a URL with a password", { url: "https://user:password@example.com" }, undefined, "urlInvalid"],
+  ["an invalid port in the spec", {}, "https://example.com:99999", "urlInvalid"],
+  ["a token with a line break", { url, token: "a\nb" }, undefined, "tokenInvalid"],
+  ["CA certificates that are none", { url, caCert: "nonsense" }, undefined, "caInvalid"],
+  [
+    "CA certificates that are broken",
+    { url, caCert: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----" },
+    undefined,
+    "caInvalid",
+  ],
+  ["a URL with a line break at its end", { url: `${url}\n` }, undefined, "usable"],
+  ["a URL in the spec", undefined, url, "usable"],
+  ["a URL in the spec, and a token in the Secret", { token: "token" }, url, "usable"],
+] as const)("%s", (...row) => {
+  const [, data, specUrl, kind] = row;
+  expect(targetIn(data && encoded(data), specUrl).kind).toBe(kind);
+});
+
+test("the token and the CA certificates are those of the Secret", async () => {
+  const { cert } = await selfSignedCertificate("sink", new Date());
+  const found = targetIn(encoded({ url, token: " token\n", caCert: cert }), undefined);
+  expect(found).toEqual({ kind: "usable", target: { url: new URL(url), token: "token", ca: cert.trim() } });
+});

@@ -1,0 +1,35 @@
+/** Which pull requests are previewed. Pure. */
+import type { NormalPullRequests } from "@pko/api";
+import type { PullRequest } from "@pko/forge";
+import { globSelector } from "@pko/git";
+
+export interface Selection {
+  /** The newest first, within the limit. */
+  readonly selected: readonly PullRequest[];
+  /** How many more match, but exceed the limit. */
+  readonly beyondLimit: number;
+  /** How many would match if forks were allowed. */
+  readonly fromForks: number;
+  /** How many cannot be previewed, because the forge does not have their head. */
+  readonly withoutCommit: number;
+}
+
+export function selectPullRequests(open: readonly PullRequest[], wanted: NormalPullRequests): Selection {
+  const { labels, limit, allowForks } = wanted;
+  const isTarget = globSelector(wanted.branches);
+  const matching = open
+    .filter(({ base }) => isTarget(base.ref))
+    .filter((each) => labels.length === 0 || each.labels.some((label) => labels.includes(label)));
+  const allowed = matching.filter(({ isFork }) => allowForks || !isFork);
+  const possible = allowed.filter(({ head }) => isCommit(head.commit));
+  const newestFirst = possible.toSorted((one, other) => other.number - one.number);
+  return {
+    selected: newestFirst.slice(0, limit),
+    beyondLimit: Math.max(0, possible.length - limit),
+    fromForks: matching.length - allowed.length,
+    withoutCommit: allowed.length - possible.length,
+  };
+}
+
+/** A preview is pinned to it, so a short hash of a forge would not do. */
+const isCommit = (text: string): boolean => /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(text);

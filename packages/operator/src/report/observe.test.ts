@@ -1,0 +1,213 @@
+import { describe, expect, test } from "bun:test";
+import {
+  pullRequestAnnotation,
+  triggerAnnotation,
+  type Stack,
+  type StackStatus,
+  type Update,
+  type UpdateStatus,
+  type WorkspaceClassSpec,
+} from "@pko/api";
+import { keyOf, type Key, type KubeObject, type Store } from "@pko/kube";
+
+import { ForgeLimits } from "../forge/forge-limits.ts";
+import { workspaceKeyOf } from "../shared/updates.ts";
+import type { ClassView } from "../shared/workspace-classes.ts";
+import { observeReport } from "./observe.ts";
+import { commit, failed, now, running, settings, stack, succeeded, updateOf, withdrawn } from "./testing/views.ts";
+import type { Delivered, ReportView, Subject } from "./view.ts";
+
+const reporting: Stack = { ...stack, spec: { ...stack.spec, report: settings } };
+const other = "f".repeat(40);
+
+interface Scene {
+  readonly stack?: Stack;
+  readonly siblings?: readonly Update[];
+  readonly update?: Update;
+  readonly applied?: ClassView;
+  readonly isSuspended?: boolean;
+  readonly unrecorded?: ReadonlyMap<Key, Delivered>;
+}
+
+function storeOf<T extends KubeObject>(objects: readonly T[], indexOf: (object: T) => Key): Store<T> {
+  const part: Pick<Store<T>, "get" | "byIndex"> = {
+    get: (key) => objects.find((object) => keyOf(object) === key),
+    byIndex: (_, value) => objects.filter((object) => indexOf(object) === value),
+  };
+  return part as Store<T>;
+}
+
+const subjectOf = (scene: Scene): Subject | undefined => observed(scene)?.subject;
+
+function observed(scene: Scene): ReportView | undefined {
+  const { update = updateOf(), siblings = [], applied = { kind: "none" }, isSuspended = false } = scene;
+  const world = {
+    updates: storeOf([update, ...siblings], workspaceKeyOf),
+    stacks: storeOf([scene.stack ?? reporting], keyOf),
+    classes: () => applied,
+    suspension: { isOn: isSuspended },
+    limits: new ForgeLimits(),
+    unrecorded: scene.unrecorded ?? new Map<Key, Delivered>(),
+  };
+  return observeReport(world, keyOf(update), { now, memory: undefined });
+}
+
+const annotated = (revision: string): Update["metadata"] => ({
+  ...updateOf().metadata,
+  annotations: { [triggerAnnotation]: JSON.stringify({ type: "up", revision }) },
+});
+
+/** Another Update of the Stack. */
+const sibling = (revision: string, created: string, status = {}): Update =>
+  updateOf(status, { metadata: { ...annotated(revision), uid: "other", name: "web-2", creationTimestamp: created } });
+
+test("a Stack with settings is reported: the repository is that of its program", () => {
+  expect(subjectOf({})).toMatchObject({
+    commit,
+    target: { type: "GitHub", url: "https://api.github.com", repository: "acme/web" },
+    isSuperseded: false,
+    isSuspended: false,
+  });
+});
+
+const unreported: readonly (readonly [string, Scene])[] = [
+  ["a Stack without settings", { stack }],
+  ["a Stack that was created again", { stack: { ...reporting, metadata: { ...stack.metadata, uid: "new" } } }],
+  ["an Update of a user", { update: updateOf({}, { metadata: { ...annotated(""), annotations: {} } }) }],
+  ["a revision that is no commit", { update: updateOf({}, { metadata: annotated("sha-1") }) }],
+  ["a drift check", { update: updateOf({}, { spec: { type: "refresh", previewOnly: true } }) }],
+  ["a destroy", { update: updateOf({}, { spec: { type: "destroy" } }) }],
+  [
+    "a damaged trigger",
+    { update: updateOf({}, { metadata: { ...annotated(""), annotations: { [triggerAnnotation]: "{" } } }) },
+  ],
+];
+test.each(unreported)("is not reported: %s", (_, scene) => {
+  expect(subjectOf(scene)).toBeUndefined();
+});
+
+test("the settings of the WorkspaceClass apply to Stacks without their own", () => {
+  const report = { type: "GitLab", secretRef: { name: "class" } } as const;
+  const spec: WorkspaceClassSpec = { namespaceSelector: {}, report };
+  const applied: ClassView = { kind: "one", name: "c", uid: "c", spec };
+  expect(subjectOf({ stack, applied })?.settings).toEqual(report);
+  expect(subjectOf({ applied })?.settings).toEqual(settings);
+});
+
+test("the commit of a Flux source is part of its revision", () => {
+  const flux = { ...reporting, spec: { stack: "s", report: { ...settings, repository: "a/b" } } };
+  const update = updateOf({}, { metadata: annotated(`main@sha1:${commit}`) });
+  expect(subjectOf({ stack: flux, update })).toMatchObject({ commit, target: { repository: "a/b" } });
+});
+
+const orders: readonly (readonly [string, Update, Partial<Update>, boolean])[] = [
+  ["an earlier one", sibling(commit, "2029-12-31T23:59:59Z"), {}, false],
+  ["a later one", sibling(commit, "2030-01-01T00:00:01Z"), {}, true],
+  ["a later one of another commit", sibling(other, "2030-01-01T00:00:01Z"), {}, false],
+  [
+    "one of the same second, if this one has ended",
+    sibling(commit, "2030-01-01T00:00:00Z"),
+    { status: succeeded },
+    true,
+  ],
+  ["one of the same second that has ended", sibling(commit, "2030-01-01T00:00:00Z", succeeded), {}, false],
+];
+test.each(orders)("an Update is superseded by %s", (...row) => {
+  const [, before, changes, expected] = row;
+  expect(subjectOf({ update: updateOf({}, changes), siblings: [before] })?.isSuperseded).toBe(expected);
+});
+
+const preview = { spec: { type: "preview", workspaceName: "web" } } as const;
+const comments: readonly (readonly [string, Update, boolean])[] = [
+  ["a later preview of another commit", { ...sibling(other, "2030-01-01T00:00:01Z"), ...preview }, true],
+  ["a later preview of the same commit", { ...sibling(commit, "2030-01-01T00:00:01Z"), ...preview }, true],
+  ["an earlier preview", { ...sibling(other, "2029-12-31T23:59:59Z"), ...preview }, false],
+  ["a later update", sibling(other, "2030-01-01T00:00:01Z"), false],
+  ["a later preview of no commit", { ...sibling("", "2030-01-01T00:00:01Z"), ...preview }, false],
+];
+test.each(comments)("the comment of a preview is outdated by %s", (_, later, expected) => {
+  expect(subjectOf({ update: updateOf(succeeded, preview), siblings: [later] })?.isCommentOutdated).toBe(expected);
+});
+
+test.each([
+  ["runs", { currentUpdate: { name: "web-1" } }, true],
+  ["was the last one", { lastUpdate: { name: "web-1" } }, true],
+  ["made the plan of the approval", { lastUpdate: { name: "web-0" }, approval: { updateName: "web-1" } }, true],
+  ["is none of these", { lastUpdate: { name: "web-0" }, approval: { updateName: "web-0" } }, false],
+])("the Stack names an Update that %s", (_, status, expected) => {
+  expect(subjectOf({ stack: { ...reporting, status: status as StackStatus } })?.isNamed).toBe(expected);
+});
+
+test("what was delivered is known by the key of the Update, which is what remains of a deleted one", () => {
+  const unrecorded = new Map([[keyOf(updateOf()), { digest: "d" }]]);
+  expect(observed({ unrecorded })?.unrecorded).toEqual({ digest: "d" });
+});
+
+describe("a plan", () => {
+  const plan = { digest: "d", secretNames: [], changes: true, destructive: false, unknownInputs: 0, summary: "" };
+  const planned = { spec: { type: "preview", savePlan: true, workspaceName: "web" } } as const;
+  const request = (state: string, updateUid = "update-uid") => ({ state, updateUid, updateName: "web-1" });
+  const applying = (status: UpdateStatus, uid = "update-uid"): Update => ({
+    ...sibling(other, "2030-01-01T00:00:01Z", status),
+    spec: { type: "up", workspaceName: "web", applyPlan: { updateName: "web-1", updateUid: uid, digest: "d" } },
+  });
+  const drift = { type: "refresh", previewOnly: true, workspaceName: "web" } as const;
+  const own = (change: Update): Update => ({ ...change, metadata: { ...change.metadata, annotations: {} } });
+
+  const fates: readonly (readonly [string, object, readonly Update[], string])[] = [
+    ["is open before the Stack has recorded it", {}, [], "open"],
+    ["is open while it waits", request("Pending"), [], "open"],
+    ["is open while it is applied", request("Approved"), [applying(running)], "open"],
+    [
+      "is open again if the Update that was to apply it was withdrawn",
+      request("Approved"),
+      [applying(withdrawn)],
+      "open",
+    ],
+    ["may be rejected", request("Rejected"), [], "rejected"],
+    ["is not affected by the rejection of another one", request("Rejected", "another"), [], "open"],
+    ["is applied, also for a later commit that it covers", request("Approved"), [applying(succeeded)], "applied"],
+    ["is applied by an Update that failed", {}, [applying(failed)], "applied"],
+    ["is superseded if nothing is left to apply", request("Superseded"), [], "superseded"],
+    ["is superseded by a later update", {}, [sibling(other, "2030-01-01T00:00:01Z")], "superseded"],
+    ["is superseded by a later plan that was applied", {}, [applying(succeeded, "another")], "superseded"],
+    ["is not superseded by an earlier update", {}, [sibling(other, "2029-12-31T23:59:59Z")], "open"],
+    ["is not superseded by a drift check", {}, [{ ...sibling(other, "2030-01-01T00:00:01Z"), spec: drift }], "open"],
+    ["is not superseded by an Update of a user", {}, [own(sibling(other, "2030-01-01T00:00:01Z"))], "open"],
+  ];
+  test.each(fates)("%s", (...row) => {
+    const [, approval, siblings, expected] = row;
+    const update = updateOf({ ...succeeded, plan }, planned);
+    const status = { approval } as StackStatus;
+    expect(subjectOf({ stack: { ...reporting, status }, update, siblings })?.plan?.kind).toBe(expected as "open");
+  });
+
+  test("without changes needs nothing", () => {
+    const update = updateOf({ ...succeeded, plan: { ...plan, changes: false } }, planned);
+    expect(subjectOf({ update })).not.toContainKey("plan");
+  });
+});
+
+test("the comment of an earlier Update is known", () => {
+  const report = { commentID: "9", time: "2029-12-31T00:00:00Z" };
+  const siblings = [sibling(other, "2029-12-31T00:00:00Z", { report })];
+  expect(subjectOf({ siblings })?.commentID).toBe("9");
+  expect(subjectOf({ siblings, update: updateOf({ report: { commentID: "10" } }) })?.commentID).toBe("10");
+});
+
+test.each([
+  ["7", 7],
+  ["0", undefined],
+  ["7/../8", undefined],
+  ["", undefined],
+])("the annotation %p names the pull request %p", (text, expected) => {
+  const annotations = { [pullRequestAnnotation]: text };
+  expect(subjectOf({ stack: { ...reporting, metadata: { ...stack.metadata, annotations } } })?.pullRequest).toBe(
+    expected,
+  );
+});
+
+test("a Stack is suspended by itself or with the whole operator", () => {
+  expect(subjectOf({ isSuspended: true })?.isSuspended).toBe(true);
+  expect(subjectOf({ stack: { ...reporting, spec: { ...reporting.spec, suspend: true } } })?.isSuspended).toBe(true);
+});

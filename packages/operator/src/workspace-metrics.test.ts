@@ -1,0 +1,59 @@
+import { expect, test } from "bun:test";
+import { podNameOf, statefulSetNameOf, workspaceKind, type Workspace } from "@pko/api";
+import { metricsRegistry, type ApiObject } from "@pko/kube";
+import type { StatefulSet } from "kubernetes-types/apps/v1";
+import type { Pod } from "kubernetes-types/core/v1";
+
+import { exposeWorkspaces } from "./workspace-metrics.ts";
+
+const namespace = "team";
+
+/** Workspaces with the replicas of their StatefulSet and the phase of their pod, if these exist. */
+const workspaces: Readonly<Record<string, { replicas?: number; phase?: string }>> = {
+  busy: { replicas: 1, phase: "Running" },
+  unschedulable: { replicas: 1, phase: "Pending" },
+  rejected: { replicas: 1 },
+  idle: { replicas: 0 },
+  terminating: { replicas: 0, phase: "Running" },
+  new: {},
+};
+
+const workspace = (name: string): Workspace => ({ ...workspaceKind, metadata: { namespace, name } });
+
+function exposed(): string {
+  const registry = metricsRegistry();
+  const names = Object.keys(workspaces);
+  const find = (key: string, nameOf: (name: string) => string) =>
+    workspaces[names.find((name) => key === `${namespace}/${nameOf(name)}`) ?? ""];
+  exposeWorkspaces(registry, {
+    workspaces: { list: () => names.map(workspace) },
+    statefulSets: {
+      get(key) {
+        const replicas = find(key, statefulSetNameOf)?.replicas;
+        return replicas === undefined ? undefined : ({ metadata: {}, spec: { replicas } } as ApiObject<StatefulSet>);
+      },
+    },
+    pods: {
+      get(key) {
+        const phase = find(key, podNameOf)?.phase;
+        return phase === undefined ? undefined : ({ metadata: {}, status: { phase } } as ApiObject<Pod>);
+      },
+    },
+  });
+  return registry.expose();
+}
+
+test("counts the workspaces whose pod is running, pending or missing, and those that are scaled to zero", () => {
+  expect(exposed().match(/^workspaces\{.*$/gm)).toEqual([
+    'workspaces{state="running"} 1',
+    'workspaces{state="pending"} 2',
+    'workspaces{state="scaledToZero"} 3',
+  ]);
+});
+
+test("names the workspaces that wait for their pod, including a pod that admission rejects", () => {
+  expect(exposed().match(/^workspaces_pod_pending\{.*$/gm)).toEqual([
+    'workspaces_pod_pending{namespace="team",name="unschedulable"} 1',
+    'workspaces_pod_pending{namespace="team",name="rejected"} 1',
+  ]);
+});

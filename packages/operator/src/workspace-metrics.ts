@@ -1,0 +1,52 @@
+/** Where workspaces have their pods: how many run, how many are scaled to zero, and which wait for theirs. */
+import { podNameOf, statefulSetNameOf, type Workspace } from "@pko/api";
+import { refKey, type ApiObject, type Registry, type Store } from "@pko/kube";
+import type { StatefulSet } from "kubernetes-types/apps/v1";
+import type { Pod } from "kubernetes-types/core/v1";
+
+interface Stores {
+  readonly workspaces: Pick<Store<Workspace>, "list">;
+  readonly statefulSets: Pick<Store<ApiObject<StatefulSet>>, "get">;
+  readonly pods: Pick<Store<ApiObject<Pod>>, "get">;
+}
+
+const states = ["running", "pending", "scaledToZero"] as const;
+type State = (typeof states)[number];
+
+export function exposeWorkspaces(registry: Registry, stores: Stores): void {
+  const counts = registry.gauge({
+    name: "workspaces",
+    help: "Workspaces by state: their pod is running, it is pending or missing, or they are scaled to zero.",
+    labels: ["state"],
+  });
+  const pending = registry.gauge({
+    name: "workspaces_pod_pending",
+    help: "1 for a Workspace that needs a pod whose containers have not started, or that does not exist.",
+    labels: ["namespace", "name"],
+    // An alert must not miss a Workspace.
+    maxSeries: Infinity,
+  });
+  registry.onCollect(() => {
+    pending.clear();
+    const found = new Map<State, number>(states.map((state) => [state, 0]));
+    for (const { metadata } of stores.workspaces.list()) {
+      const ref = { namespace: metadata.namespace ?? "", name: metadata.name ?? "" };
+      const state = stateOf(ref, stores);
+      found.set(state, (found.get(state) ?? 0) + 1);
+      if (state === "pending") pending.set(ref, 1);
+    }
+    for (const [state, count] of found) counts.set({ state }, count);
+  });
+}
+
+interface WorkspaceName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+function stateOf({ namespace, name }: WorkspaceName, { statefulSets, pods }: Stores): State {
+  const statefulSet = statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
+  if ((statefulSet?.spec?.replicas ?? 0) === 0) return "scaledToZero";
+  const pod = pods.get(refKey({ namespace, name: podNameOf(name) }));
+  return (pod?.status?.phase ?? "Pending") === "Pending" ? "pending" : "running";
+}

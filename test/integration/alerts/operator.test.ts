@@ -1,0 +1,148 @@
+/**
+ * A real operator, with its metrics read over HTTP: a healthy one raises no alert, and workspaces without pods, denied
+ * requests and a standby without a leader raise theirs.
+ */
+import { builtin, silentLogger, type Credentials } from "@pko/kube";
+import { workspaces } from "@pko/operator";
+import { waitFor } from "@pko/testkit";
+import { expect, test } from "bun:test";
+
+import { operator } from "../../../packages/operator/src/operator.ts";
+import { parseOptions } from "../../../packages/operator/src/options.ts";
+import { gitServer } from "../stack/git-server.ts";
+import { reasonOf, StackScene, testTimeoutMs } from "../stack/scene.ts";
+import { renderRules, testRules } from "./promtool.ts";
+import { recordedSeries, type Scrape } from "./recorded-series.ts";
+
+/** What the metrics show lasts for so long. */
+const held = { interval: "10m", intervals: 30, at: "4h" };
+/** Long enough for the operator's certificate to expire in less than a week, if nothing renews it. */
+const unattended = { interval: "12h", intervals: 60, at: "25d" };
+/** As often as an operator in trouble repeats its requests. */
+const everyMinute = { interval: "1m", intervals: 90, at: "1h" };
+
+interface Running extends AsyncDisposable {
+  readonly scrape: () => Promise<Scrape>;
+}
+
+async function start(namespace: string, credentials: Credentials): Promise<Running> {
+  const flags = ["--leader-elect", `--namespace=${namespace}`, `--watch-namespaces=${namespace}`, "--agent-image=none"];
+  const addresses = ["--probe-address=127.0.0.1:0", "--metrics-address=127.0.0.1:0"];
+  const options = parseOptions([...flags, ...addresses, "--allow-http", "--allow-addresses=127.0.0.1"], {});
+  const manager = await operator({ options, credentials, log: silentLogger });
+  const stop = new AbortController();
+  const running = manager.run(stop.signal);
+  await waitFor(() => manager.ready().ok, { what: "the operator to be ready", timeoutMs: 20_000 });
+  const scrape = async (): Promise<Scrape> => {
+    const response = await fetch(`http://127.0.0.1:${manager.ports.metrics}/metrics`);
+    return { text: await response.text(), atMs: Date.now() };
+  };
+  return {
+    scrape,
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+const leads = async ({ scrape }: Running): Promise<boolean> =>
+  /^leader_election_master_status\{.*\} 1$/m.test((await scrape()).text);
+
+/** A poll is counted after the response, so the server knows of it earlier. */
+function failedPolls({ text }: Scrape): number {
+  const counts = [...text.matchAll(/^git_polls_total\{.*result="(?:auth|unreachable|refused)"\} (\d+)$/gm)];
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
+interface Recorded {
+  readonly scrapes: readonly [Scrape, Scrape];
+  readonly repeated?: typeof held;
+}
+
+async function expectAlerts(
+  name: string,
+  { scrapes, repeated: { interval, intervals, at } = held }: Recorded,
+  firing: Readonly<Record<string, number>>,
+): Promise<void> {
+  const series = recordedSeries(scrapes, intervals);
+  await testRules(await renderRules(), [{ name, series, at, firing, exactly: true }], interval);
+}
+
+test(
+  "a healthy operator raises no alert; without a leader, permissions or new certificates it does",
+  async () => {
+    await using scene = await StackScene.open("without operator");
+    const { proxy } = await scene.proxy();
+    await using running = await start(scene.namespace, proxy.credentials);
+    await waitFor(async () => await leads(running), { what: "the operator to lead", timeoutMs: 20_000 });
+    const scrape = await running.scrape();
+    for (const metric of [
+      /^operator_build_info\{version="\d+\.\d+\.\d+.*",bun="[\d.]+"\} 1$/m,
+      /^certificate_expiry_timestamp_seconds\{certificate="ca"\} \d{10}$/m,
+      /^certificate_expiry_timestamp_seconds\{certificate="operator"\} \d{10}$/m,
+      /^workspaces\{state="scaledToZero"\} 0$/m,
+      /^workqueue_oldest_age_seconds\{name="stack-controller",controller="stack-controller"\} /m,
+      /^reflector_objects\{reflector="updates"\} 0$/m,
+      /^update_records_limit_bytes \d+$/m,
+    ]) {
+      expect(scrape.text).toMatch(metric);
+    }
+    await expectAlerts("healthy", { scrapes: [scrape, await running.scrape()] }, {});
+    const unrenewed = { scrapes: [scrape, scrape], repeated: unattended } as const;
+    await expectAlerts("certificates that are not renewed", unrenewed, { PulumiCertificateExpiring: 1 });
+    // A standby without a leader.
+    const standby = { ...scrape, text: scrape.text.replace(/^(leader_election_master_status\{.*\}) 1$/m, "$1 0") };
+    await expectAlerts("without a leader", { scrapes: [standby, standby] }, { PulumiOperatorNoLeader: 1 });
+
+    const isDenied = ({ isWrite, path }: { isWrite: boolean; path: string }) => isWrite && path.includes("/stacks/");
+    proxy.on((request) => (isDenied(request) ? { status: 403 } : undefined));
+    await scene.stack("denied", { projectRepo: "https://git.example.com/denied", branch: "main" });
+    const denials = (): number => proxy.requests.filter(isDenied).length;
+    await waitFor(() => denials() >= 3, { what: "three denied requests", timeoutMs: 60_000 });
+    const denied = { scrapes: [scrape, await running.scrape()], repeated: everyMinute } as const;
+    await expectAlerts("denied", denied, { PulumiOperatorRequestsRejected: 1 });
+  },
+  testTimeoutMs * 2,
+);
+
+test(
+  "a workspace without a pod, a missing Secret and a Git server that fails raise alerts",
+  async () => {
+    using git = gitServer();
+    using broken = gitServer();
+    git.commit();
+    broken.status = 503;
+    await using scene = await StackScene.open("without operator");
+    // The operator has all controllers.
+    await scene.simulator[Symbol.asyncDispose]();
+    await using running = await start(scene.namespace, scene.rights.credentials);
+    const source = { projectRepo: git.url, branch: "main" };
+    const password = { type: "Secret", secret: { name: "settings", key: "password" } };
+    await scene.stack("pending", source);
+    await scene.stack("without-secret", { ...source, secretsRef: { password } });
+    await scene.stack("unavailable", { projectRepo: broken.url, branch: "main" });
+    await scene.becomes("unavailable", "stalled", (stack) => reasonOf(stack) === "SourceUnavailable");
+    await scene.becomes("without-secret", "stalled", (stack) => reasonOf(stack) === "SpecInvalid");
+    // There is no StatefulSet controller, so no pod is created.
+    const find = async () => await scene.client.find(builtin.statefulSets, scene.ref("pending-workspace"));
+    await waitFor(async () => (await find())?.spec?.replicas === 1, { what: "the StatefulSet", timeoutMs: 20_000 });
+    await waitFor(async () => (await running.scrape()).text.includes('state="pending"} 1'), { what: "the metric" });
+    expect(await scene.client.find(workspaces, scene.ref("pending"))).toBeDefined();
+    const before = await running.scrape();
+    await scene.annotate("unavailable", { "pulumi.com/reconciliation-request": "again" });
+    const hasFailedAgain = async () => failedPolls(await running.scrape()) > failedPolls(before);
+    await waitFor(hasFailedAgain, { what: "another poll that fails", timeoutMs: 90_000 });
+    await expectAlerts(
+      "in trouble",
+      { scrapes: [before, await running.scrape()] },
+      {
+        PulumiWorkspacePodPending: 1,
+        PulumiStackStalled: 2, // without-secret and unavailable
+        PulumiGitHostFailing: 1,
+        PulumiStackStuck: 1, // pending
+      },
+    );
+  },
+  testTimeoutMs * 2,
+);

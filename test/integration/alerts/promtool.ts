@@ -1,0 +1,96 @@
+/** Prometheus evaluates the alerts of the chart for given series, with promtool. */
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { toolPath } from "@pko/cluster";
+
+import { chart, helm, manifestsIn } from "../../e2e/install/helm.ts";
+
+export const release = "pulumi-kubernetes-operator";
+
+export interface AlertRule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+export interface Rules {
+  readonly file: string;
+  readonly rules: readonly AlertRule[];
+}
+
+/** A series and its values, one for each interval, in promtool's notation. */
+export type Series = Readonly<Record<string, string>>;
+
+interface RuleTest {
+  readonly name: string;
+  readonly series: Series;
+  /** When the alerts are evaluated, from the first value on. */
+  readonly at: string;
+  /** The number of firing alerts by name. Alerts that are not listed are not compared, unless `exactly` is set. */
+  readonly firing: Readonly<Record<string, number>>;
+  readonly exactly?: boolean;
+  /** The annotations of alerts with the labels that Prometheus adds to them. */
+  readonly annotated?: readonly object[];
+}
+
+const folder = mkdtempSync(join(tmpdir(), "pko-alerts-"));
+
+/** The rules that the chart renders with these values of `prometheusRule`. */
+export async function renderRules(values: object = {}): Promise<Rules> {
+  const id = crypto.randomUUID();
+  const given = join(folder, `${id}-values.yaml`);
+  await Bun.write(given, JSON.stringify({ prometheusRule: { enabled: true, ...values } }));
+  const capabilities = ["--kube-version=1.34.0", "--api-versions=monitoring.coreos.com/v1"];
+  const text = await helm("template", release, chart, `--namespace=${release}`, ...capabilities, `--values=${given}`);
+  const { spec } = manifestsIn(text).find(({ kind }) => kind === "PrometheusRule") ?? {};
+  const file = join(folder, `${id}-rules.yaml`);
+  await Bun.write(file, JSON.stringify(spec));
+  const { groups } = spec as unknown as { groups: readonly { readonly rules: readonly AlertRule[] }[] };
+  return { file, rules: groups.flatMap(({ rules }) => rules) };
+}
+
+/** Throws with the problems that promtool finds. */
+export async function checkRules({ file }: Rules): Promise<string> {
+  return await promtool("check", "rules", file);
+}
+
+/** Throws with the differences. `interval`: between two values of a series, and between two evaluations. */
+export async function testRules({ file }: Rules, tests: readonly RuleTest[], interval = "1m"): Promise<void> {
+  const test = join(folder, `${crypto.randomUUID()}-test.yaml`);
+  const groups = tests.map(({ name, series, at, firing, exactly = false, annotated }) => ({
+    name,
+    interval,
+    input_series: Object.entries(series).map(([each, values]) => ({ series: each, values })),
+    promql_expr_test: exactly
+      ? [allFiring(at, firing)]
+      : Object.entries(firing).map(([alert, count]) => oneFiring(at, alert, count)),
+    ...(annotated && { alert_rule_test: annotated.map((expected) => ({ eval_time: at, ...expected })) }),
+  }));
+  await Bun.write(test, JSON.stringify({ rule_files: [file], evaluation_interval: interval, tests: groups }));
+  await promtool("test", "rules", test);
+}
+
+const oneFiring = (at: string, alert: string, count: number): object => ({
+  expr: `count(ALERTS{alertname="${alert}",alertstate="firing"}) or vector(0)`,
+  eval_time: at,
+  exp_samples: [{ labels: "{}", value: count }],
+});
+
+const allFiring = (at: string, firing: RuleTest["firing"]): object => ({
+  expr: 'count by (alertname) (ALERTS{alertstate="firing"})',
+  eval_time: at,
+  exp_samples: Object.entries(firing).map(([alert, value]) => ({ labels: `{alertname="${alert}"}`, value })),
+});
+
+async function promtool(...args: readonly string[]): Promise<string> {
+  const child = Bun.spawn([toolPath("promtool"), ...args], { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [output, errors, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  if (code !== 0) throw new Error(`promtool ${args.slice(0, 2).join(" ")} failed:\n${output}${errors}`);
+  return output;
+}

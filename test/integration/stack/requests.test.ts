@@ -1,0 +1,40 @@
+/** How many requests the creation of a Stack costs its controller. `bench/parts/cost` measures the whole operator. */
+import { expect, test } from "bun:test";
+import { builtin } from "@pko/kube";
+import { updates } from "@pko/operator";
+import { waitFor } from "@pko/testkit";
+
+import { StackScene, testTimeoutMs } from "./scene.ts";
+
+test(
+  "a creation writes the status at most four times, and reads each Secret once per decision",
+  async () => {
+    await using scene = await StackScene.open("without operator");
+    await scene.program("program");
+    const secret = { apiVersion: "v1", kind: "Secret", metadata: scene.ref("token"), stringData: { key: "x" } };
+    await scene.client.create(builtin.secrets, secret);
+    const { proxy, client } = await scene.proxy();
+    scene.start({ client });
+    scene.simulator.script.update = () => ({ end: "succeeded", outputs: { text: "one" } });
+    const reference = { type: "Secret", secret: { name: "token", key: "key" } } as const;
+    await scene.stack("web", { envRefs: { TOKEN: reference } });
+    await scene.isReady("web");
+    const areReleased = async (): Promise<boolean> =>
+      (await scene.client.list(updates, { namespace: scene.namespace })).items.every(
+        ({ metadata }) => metadata.finalizers === undefined,
+      );
+    await waitFor(areReleased, { what: "the Update to have no finalizer" });
+
+    const counted = (verb: string, resource: string, name?: string): number =>
+      proxy.requests.filter((each) => each.verb === verb && each.resource === resource && (!name || each.name === name))
+        .length;
+    const statuses = proxy.requests.filter((each) => each.resource === "stacks" && each.subresource === "status");
+    expect(statuses.length).toBeLessThanOrEqual(4);
+    // Before the Workspace is created, and before the Update.
+    expect(counted("get", "secrets", "token")).toBe(2);
+    expect(counted("get", "secrets", "web-outputs")).toBe(1);
+    // The Workspace is not read before it is applied.
+    expect([counted("apply", "workspaces"), counted("get", "workspaces")]).toEqual([1, 1]);
+  },
+  testTimeoutMs,
+);
