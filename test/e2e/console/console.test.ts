@@ -137,8 +137,12 @@ test(
   "a plan with a deletion is approved in the browser, and then applied",
   async () => {
     await untilApprovalsAreChecked(scene);
-    commit('new File("a", "one"); new File("c", "held");');
+    // Before the commit, which would otherwise be deployed without a plan if the operator saw it first.
     await applyTo(scene, stack({ approval: { required: "OnDestructiveChanges" } }));
+    await stackUntil(scene, "web", isReady);
+    commit('new File("a", "one"); new File("c", "held");');
+    await user.open(address(), "web");
+    await requestUpdate();
     await user.open("/approvals", "Approvals");
     await user.page.locator(`a[href="/approvals/${scene.namespace}/web"]`).click({ timeout: slow });
     await user.untilText("1 to delete");
