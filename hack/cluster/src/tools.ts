@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { extractFromPackage, type DebianTool } from "./debian-tool.ts";
 import { kubernetesBuild } from "./kubernetes.ts";
 import { cacheRoot, repositoryRoot } from "./paths.ts";
-import { step, type Step } from "./progress.ts";
+import { step } from "./progress.ts";
 import { CommandFailed, run } from "./shell.ts";
 
 interface GoTool {
@@ -155,18 +155,42 @@ export function toolPath(name: ToolName): string {
   return join(cacheRoot, "tools", `${name}-${version}`, name);
 }
 
+/** Downloads the modules of the next tools while one is compiled: neither the network nor the processor waits for the other. */
 export async function buildTools(names: readonly ToolName[]): Promise<void> {
-  for (const name of names) {
-    if (existsSync(toolPath(name))) continue;
-    if (isGoTool(name)) await build(name);
+  const missing = names.filter((name) => !existsSync(toolPath(name)));
+  const downloads = downloadInOrder(missing.filter(isGoTool));
+  for (const name of missing) {
+    if (isGoTool(name)) await build(name, downloads.get(name));
     else await extract(name);
   }
 }
 
-async function build(name: GoToolName): Promise<void> {
+/** For each tool, the number of its packages, once the modules that contain them are downloaded. */
+function downloadInOrder(names: readonly GoToolName[]): Map<GoToolName, Promise<number>> {
+  const downloads = new Map<GoToolName, Promise<number>>();
+  let previous = Promise.resolve(0);
+  for (const name of names) {
+    previous = previous.then(async () => await downloadModules(definitionOf(name)));
+    downloads.set(name, previous);
+  }
+  // The tool whose download fails reports it.
+  previous.catch(() => undefined);
+  return downloads;
+}
+
+async function downloadModules(tool: GoTool): Promise<number> {
+  const options = { cwd: moduleFolder(tool), env: goEnvironment(tool) };
+  return (await run(["go", "list", "-deps", tool.package], options)).trimEnd().split("\n").length;
+}
+
+async function build(name: GoToolName, downloaded: Promise<number> | undefined): Promise<void> {
   const tool = definitionOf(name);
   await step(`building ${name} (about ${tool.minutes} min the first time, then cached)`, async (progress) => {
-    await intoCache(name, async (folder) => await goBuild(tool, join(folder, name), progress));
+    progress.report("downloading modules");
+    const total = (await downloaded) ?? 0;
+    const report = (compiled: number): void =>
+      progress.report(compiled < total ? `${compiled} of ${total} packages` : "linking");
+    await intoCache(name, async (folder) => await goBuild(tool, join(folder, name), report));
   });
 }
 
@@ -203,11 +227,9 @@ function goEnvironment({ moduleFile = "go.mod", tags = [], cgo }: GoTool): Recor
   };
 }
 
-async function goBuild(tool: GoTool, output: string, progress: Step): Promise<void> {
+async function goBuild(tool: GoTool, output: string, report: (compiled: number) => void): Promise<void> {
   const cwd = moduleFolder(tool);
   const env = goEnvironment(tool);
-  progress.report("downloading modules");
-  const total = (await run(["go", "list", "-deps", tool.package], { cwd, env })).trimEnd().split("\n").length;
   // `-v` prints each package as it is compiled: the only progress that the Go tool shows.
   const command = ["go", "build", "-v", "-ldflags", linkerFlags(tool), "-o", output, tool.package];
   const child = Bun.spawn(command, { cwd, env: { ...process.env, ...env }, stdout: "ignore", stderr: "pipe" });
@@ -216,7 +238,7 @@ async function goBuild(tool: GoTool, output: string, progress: Step): Promise<vo
   for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
     lines = (lines + chunk).slice(-4000);
     compiled += chunk.split("\n").length - 1;
-    progress.report(compiled < total ? `${compiled} of ${total} packages` : "linking");
+    report(compiled);
   }
   const code = await child.exited;
   if (code !== 0) throw new CommandFailed(command, { code, stdout: "", stderr: lines });
