@@ -30,8 +30,7 @@ export async function clusterUp({ dns }: { readonly dns: boolean }): Promise<voi
 /** Everything that takes minutes the first time. Returns the OCI layout with the images. */
 export async function prepareCluster({ dns }: { readonly dns: boolean }): Promise<string> {
   await checkMachine();
-  await buildTools([...clusterTools, ...(dns ? ["coredns" as const] : [])]);
-  return await buildImages();
+  return await buildImages(buildTools([...clusterTools, ...(dns ? ["coredns" as const] : [])]));
 }
 
 /** The supervisor starts CoreDNS when its executable exists. */

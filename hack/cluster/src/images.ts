@@ -47,16 +47,29 @@ const images: readonly Image[] = [
 
 export const imagesLayout = (): string => join(cacheRoot, "images", `cluster-${imagesFingerprint()}`);
 
-/** The OCI layout with all images, built first if it does not exist. */
-export async function buildImages(): Promise<string> {
+/**
+ * The OCI layout with all images, built first if it does not exist. What only waits for the network and the disk runs while
+ * `tools` are compiled.
+ */
+export async function buildImages(tools: Promise<void>): Promise<string> {
   const layout = imagesLayout();
-  if (existsSync(layout)) return layout;
+  if (existsSync(layout)) {
+    await tools;
+    return layout;
+  }
   // Not in /tmp, which may not allow device files.
   await mkdir(cacheRoot, { recursive: true });
   const context = await mkdtemp(join(cacheRoot, "context-"));
   try {
-    await step("building the Debian base image", () => buildBase(context));
-    await step("collecting Node.js, Python and Pulumi for the workspace image", () => fillContext(context));
+    const downloads = step("building the Debian base image and collecting Node.js packages", async () => {
+      await buildBase(context);
+      await collectPackages(context);
+    });
+    // Both end before an error is thrown, so that no process outlives this one.
+    await Promise.allSettled([tools, downloads]);
+    await tools;
+    await downloads;
+    await collectTools(context);
     for (const image of images) await step(`building ${image.name}`, () => build(image, context));
     await step("exporting the images", () =>
       exportImages(
@@ -94,8 +107,8 @@ async function buildBase(context: string): Promise<void> {
   await rm(root, { recursive: true, force: true });
 }
 
-/** What the Containerfiles copy: executables built here, and packages from the machine's registries. */
-async function fillContext(context: string): Promise<void> {
+/** The executables that the Containerfiles copy. */
+async function collectTools(context: string): Promise<void> {
   await cp(toolPath("pause"), join(context, "pause"));
   for (const tool of onPath) await cp(toolPath(tool), join(context, "bin", tool));
   for (const tool of languageHosts) await cp(toolPath(tool), join(context, "hosts", tool));
@@ -103,6 +116,10 @@ async function fillContext(context: string): Promise<void> {
   const sdk = await dependencyFolder("pulumi-language-python", "github.com/pulumi/pulumi/sdk/v3");
   const script = "pulumi-language-python-exec";
   await cp(join(sdk, "python/cmd", script), join(context, "hosts", script));
+}
+
+/** The packages that the Containerfiles copy, from the machine's registry. */
+async function collectPackages(context: string): Promise<void> {
   const platform = process.arch === "x64" ? "x64" : "arm64";
   const packages = { node: [`node-linux-${platform}@${nodeVersion}`, `npm@${npmVersion}`], sdk: nodeSdk };
   for (const [folder, specs] of Object.entries(packages)) {

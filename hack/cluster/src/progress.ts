@@ -2,6 +2,9 @@
 const quietIntervalMs = 30_000;
 const terminalIntervalMs = 500;
 
+/** The lines of the steps that run, which share one line on a terminal. */
+const running = new Set<() => string>();
+
 export interface Step {
   /** Replaces the detail that is shown while the step runs. */
   report(detail: string): void;
@@ -12,12 +15,14 @@ export async function step<T>(title: string, work: (step: Step) => Promise<T>): 
   const terminal = process.stderr.isTTY;
   let detail = "";
   const line = (): string => `  ${title} … ${seconds(started)}${detail && `, ${detail}`}`;
+  running.add(line);
   const timer = setInterval(
-    () => process.stderr.write(terminal ? `\r\x1b[K${line()}` : `${line()}\n`),
+    () => process.stderr.write(terminal ? `\r\x1b[K${terminalLine()}` : `${line()}\n`),
     terminal ? terminalIntervalMs : quietIntervalMs,
   );
   const end = (mark: string): void => {
     clearInterval(timer);
+    running.delete(line);
     process.stderr.write(`${terminal ? "\r\x1b[K" : ""}${mark} ${title} (${seconds(started)})\n`);
   };
   try {
@@ -28,6 +33,12 @@ export async function step<T>(title: string, work: (step: Step) => Promise<T>): 
     end("✗");
     throw error;
   }
+}
+
+/** A longer line would wrap, and the next one would not replace it. */
+function terminalLine(): string {
+  const text = Array.from(running, (line) => line()).join(";");
+  return text.slice(0, (process.stderr.columns || 80) - 1);
 }
 
 function seconds(since: number): string {
