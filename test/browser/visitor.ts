@@ -15,7 +15,8 @@ export async function launchBrowser(): Promise<Browser> {
   });
 }
 
-const textMs = 60_000;
+/** For everything that a page has to do. */
+const pageMs = 60_000;
 
 export class Visitor {
   readonly context: BrowserContext;
@@ -25,6 +26,7 @@ export class Visitor {
   constructor(page: Page, origin: string) {
     this.context = page.context();
     this.page = page;
+    page.setDefaultTimeout(pageMs);
     this.origin = origin;
   }
 
@@ -55,7 +57,7 @@ export class Visitor {
   }
 
   /** The timeout message has the text of the page. */
-  async untilText(text: string | RegExp, timeoutMs: number = textMs): Promise<void> {
+  async untilText(text: string | RegExp, timeoutMs: number = pageMs): Promise<void> {
     let last = "";
     const isShown = async (): Promise<boolean> => {
       last = await this.text();
@@ -70,7 +72,7 @@ export class Visitor {
 
   async untilNoText(text: string): Promise<void> {
     await waitFor(async () => !(await this.text()).includes(text), {
-      timeoutMs: textMs,
+      timeoutMs: pageMs,
       what: `the page without the text ${text}`,
     });
   }

@@ -25,6 +25,12 @@ export function newStack(name: string, spec: object): object {
   return newStackWithoutBackend(name, { ...onFileBackend, stack: name, ...spec });
 }
 
+/**
+ * The repository is polled only when an update is requested. Otherwise the operator may find a commit before the test requests its
+ * update, and then runs it twice.
+ */
+export const onlyOnRequest = { resyncFrequencySeconds: 86_400 } as const;
+
 /** A Stack on the file backend that destroys its resources when it is deleted. */
 export function newStackWithDestroy(name: string, spec: object): object {
   return newStack(name, { destroyOnFinalize: true, ...spec });

@@ -22,7 +22,7 @@ import {
   useScene,
 } from "../harness.ts";
 
-const slow = 420_000;
+const slow = 600_000;
 const scene = useScene("cli", { agentErrors: [/conflict/, /locked/] });
 const cli = new CliUser(() => scene);
 
@@ -67,7 +67,7 @@ test(
     const folder = "/state/.pulumi/locks/organization/greeting/web";
     const lock = { pid: 1, username: "root", hostname: "elsewhere", timestamp: new Date().toISOString() };
     await execInPod(scene, "web", `mkdir -p ${folder} && echo '${JSON.stringify(lock)}' > ${folder}/stranger.json`);
-    const conflict = await cli.run("reconcile", "web", "--wait", "--timeout", "2m");
+    const conflict = await cli.run("reconcile", "web", "--wait", "--timeout", "4m");
     expect(conflict.code).toBe(1);
     await stackUntil(scene, "web", hasReason("UpdateConflict"));
     const locked = await cli.why("web");
@@ -77,7 +77,7 @@ test(
     const unlocked = await cli.answer("y", ["unlock", "web"], /Removed the lock/);
     expect(unlocked.out).toContain("elsewhere");
     expect(unlocked.code).toBe(0);
-    await cli.text("reconcile", "web", "--wait", "--timeout", "2m");
+    await cli.text("reconcile", "web", "--wait", "--timeout", "4m");
     expect(await cause("web")).toBe("upToDate");
   },
   slow,

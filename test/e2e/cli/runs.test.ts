@@ -16,6 +16,7 @@ import {
   listUpdates,
   newSecret,
   newStack,
+  onlyOnRequest,
   requestReconcile,
   stackUntil,
   useScene,
@@ -23,7 +24,7 @@ import {
 } from "../harness.ts";
 import { pictureSize, updatePicture } from "./pictures.ts";
 
-const slow = 420_000;
+const slow = 600_000;
 const scene = useScene("cli-runs");
 const cli = new CliUser(() => scene);
 
@@ -73,7 +74,7 @@ test(
     await applyTo(
       scene,
       newSecret("passwords", { site: "first" }),
-      newStack("site", { ...scene.git.source("site"), secretsRef }),
+      newStack("site", { ...scene.git.source("site"), ...onlyOnRequest, secretsRef }),
     );
     // `watch` waits for the first run.
     const { out, code } = await cli.inTerminal(["watch", "site", "--timeout", "5m"], {
@@ -93,8 +94,9 @@ test(
     expect(await cli.text("trace", urn)).toContain(`${scene.namespace}/site`);
 
     const second = repository.commit(deployment("https://two.example.com"));
-    await requestReconcile(scene, "site", "second");
-    const lines = await cli.text("watch", "site");
+    // Otherwise the run may end before the command follows it.
+    const request = (): Promise<void> => requestReconcile(scene, "site", "second");
+    const lines = await cli.textAfter("Waiting for the next one", request, "watch", "site");
     expect(lines).toContain("up started");
     await stackUntil(scene, "site", isAt(second));
     expect(await cli.text("diff", first, await lastUpdate())).toContain("revision");
@@ -156,7 +158,7 @@ test(
     repository.commit(javascriptProject("webapp", "setInterval(() => {}, 1000);"));
     await requestReconcile(scene, "site", "hang");
     await waitFor(async () => (await listUpdates(scene, "site")).some(isRunningUp), {
-      timeoutMs: slow / 2,
+      timeoutMs: 240_000,
       what: "the run that hangs",
     });
     const cancelled = await cli.answer("y", ["cancel", "site"], /Requested the cancellation of Update/);

@@ -24,7 +24,7 @@ import {
 } from "../harness.ts";
 import { pictureSize, updatePicture } from "./pictures.ts";
 
-const slow = 480_000;
+const slow = 600_000;
 const scene = useScene("why", {
   secondNamespace: "why-leaving",
   git: {

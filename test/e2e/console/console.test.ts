@@ -2,22 +2,27 @@
 import { clusterKubeconfig } from "@pko/cluster";
 import { startConsole } from "@pko/console";
 import { kubeconfigCredentials } from "@pko/kube";
+import { waitFor } from "@pko/testkit";
 import { beforeAll, expect, test } from "bun:test";
 
 import { launchBrowser, Visitor } from "../../browser/visitor.ts";
 import {
+  agentLog,
   applyTo,
   execInPod,
   filesProject,
   getStack,
   isReady,
   newStack,
+  onlyOnRequest,
   stackUntil,
   untilApprovalsAreChecked,
   useScene,
 } from "../harness.ts";
 
-const slow = 300_000;
+const slow = 600_000;
+/** Shorter than a test, whose timeout does not show the page. */
+const runMs = 240_000;
 const scene = useScene("console");
 let user: Visitor;
 let commit: (program: string) => string;
@@ -26,7 +31,7 @@ const canary = "hunter2";
 /** A secret in an output and in a resource, another one in each commit. */
 const secrets = (value: string): string =>
   `exports.text = "hello"; exports.password = pulumi.secret("${value}"); new File("key", exports.password);`;
-const stack = (spec: object = {}): object => newStack("web", { ...scene.git.source("web"), ...spec });
+const stack = (spec: object = {}): object => newStack("web", { ...scene.git.source("web"), ...onlyOnRequest, ...spec });
 const address = (tab = ""): string => `/stacks/${scene.namespace}/web${tab}`;
 
 beforeAll(async () => {
@@ -60,7 +65,7 @@ test(
     await user.untilText(`There is no Stack web in namespace ${scene.namespace}.`);
     commit('new File("a", "one"); new File("b", "two");');
     await applyTo(scene, stack());
-    await user.page.getByText("Ready", { exact: true }).first().waitFor({ timeout: slow });
+    await user.page.getByText("Ready", { exact: true }).first().waitFor({ timeout: runMs });
     await user.follow("Outputs");
     await user.untilText("hello");
     await user.untilText("secret: its value is not shown");
@@ -81,7 +86,7 @@ test(
     await execInPod(scene, "web", "printf changed > /state/a");
     await user.open(address("/drift"), "web");
     await user.confirm("Check drift");
-    await user.untilText(/a pulumi-nodejs:dynamic:Resource changed content/, slow);
+    await user.untilText(/a pulumi-nodejs:dynamic:Resource changed content/, runMs);
     await user.untilText("Drifted");
   },
   slow,
@@ -94,7 +99,7 @@ test(
     commit('new File("a", "one"); new File("b", "two"); new File("c", "broken");');
     await user.open(address(), "web");
     await requestUpdate();
-    await user.untilText("RetryingAfterFailure", slow);
+    await user.untilText("RetryingAfterFailure", runMs);
     await user.untilText("the disk is on fire");
     await user.follow("Runs");
     const failed = await user.text(user.page.getByRole("row").filter({ hasText: "failed" }).first().getByRole("link"));
@@ -121,14 +126,19 @@ test(
     // A retry of the failed update may still be running.
     const { status } = await stackUntil(scene, "web", (each) => each.status?.currentUpdate?.commit === held);
     await user.follow(status?.currentUpdate?.name ?? "");
-    await user.untilText(/c pulumi-nodejs:dynamic:Resource \+ create running/, slow);
+    await user.untilText(/c pulumi-nodejs:dynamic:Resource \+ create running/, runMs);
     await expectNoSecret();
     await user.follow(/^web$/);
     await user.confirm("Cancel update");
     await user.untilText("Requested the cancellation of Update");
+    // Otherwise the update may succeed before it is cancelled.
+    await waitFor(async () => (await agentLog(scene, "web")).includes("cancelling the run"), {
+      timeoutMs: runMs,
+      what: "the agent to cancel the run",
+    });
     // Pulumi waits for what its provider has started.
     await execInPod(scene, "web", "touch /state/release");
-    await user.untilText("was cancelled, as requested", slow);
+    await user.untilText("was cancelled, as requested", runMs);
   },
   slow,
 );
@@ -144,7 +154,7 @@ test(
     await user.open(address(), "web");
     await requestUpdate();
     await user.open("/approvals", "Approvals");
-    await user.page.locator(`a[href="/approvals/${scene.namespace}/web"]`).click({ timeout: slow });
+    await user.page.locator(`a[href="/approvals/${scene.namespace}/web"]`).click({ timeout: runMs });
     await user.untilText("1 to delete");
     await user.untilText("delete b");
     await user.untilText("key pulumi-nodejs:dynamic:Resource");
@@ -153,7 +163,7 @@ test(
     await user.page.getByLabel("Reason").fill("b is not needed");
     await user.confirm("Approve");
     await user.untilText("The plan is approved.");
-    await user.untilText("State Approved", slow);
+    await user.untilText("State Approved", runMs);
     const { status } = await stackUntil(scene, "web", isReady);
     expect(status?.approval).toMatchObject({ state: "Approved", reason: "b is not needed" });
     expect(status?.approval?.appliedBy).toBe(status?.lastUpdate?.name ?? "");

@@ -20,7 +20,6 @@ import {
   applyTo,
   at,
   createUser,
-  eventsJson,
   execInPod,
   failedReason,
   fromSecret,
@@ -39,6 +38,7 @@ import {
   stackUntil,
   stalledBy,
   untilApprovalsAreChecked,
+  untilEvents,
   useScene,
 } from "../harness.ts";
 
@@ -141,10 +141,7 @@ test.concurrent(
     expect(changed.status?.approval).toMatchObject({ digest: third.digest, decidedBy: "anna", reason: "reviewed" });
     expect(Date.parse(changed.status?.approval?.decidedAt ?? "")).toBeLessThan(Date.parse(third.expiresAt));
     expect(await operations("website")).toEqual(["plan preview", "up", "plan preview", "plan preview", "up"]);
-    const events = await eventsJson(scene, "website");
-    for (const reason of ["StackAwaitingApproval", "StackApproved", "StackApprovalSuperseded"]) {
-      expect(events).toContain(reason);
-    }
+    await untilEvents(scene, "website", "StackAwaitingApproval", "StackApproved", "StackApprovalSuperseded");
   },
   slow,
 );
@@ -203,7 +200,7 @@ async function untilEnded(name: string): Promise<Update> {
     const update = await client.get(updates, { name, namespace });
     return isComplete(update) && update;
   };
-  return await waitFor(findEnded, { timeoutMs: 60_000, what: `the end of Update ${name}` });
+  return await waitFor(findEnded, { timeoutMs: 180_000, what: `the end of Update ${name}` });
 }
 
 test.concurrent(

@@ -124,7 +124,7 @@ test.concurrent(
     const { second } = scene;
     await applyTo(second, await prepareSettings(second), stack("protected", { protect: true }));
     await Promise.all(["ending", "protected"].map((name) => stackUntil(second, name, isReady)));
-    expect(await deletionError(second, "protected")).toContain("set spec.protect to false first");
+    await isProtected(second, "protected");
     const uid = await settingsUid();
     expect(uid).not.toBe("");
 
@@ -148,15 +148,12 @@ async function patch({ client, namespace }: Place, name: string, spec: object): 
   await client.patch(stacks, { name, namespace }, { patch: { type: "merge", body: { spec } } });
 }
 
-/** Why the API server does not delete the Stack; waits until its policy is in force. */
-async function deletionError(place: Place, name: string): Promise<string> {
-  const dryRun = (): Promise<string> =>
+/** Waits until the policy is in force with which the API server does not delete the Stack. */
+async function isProtected(place: Place, name: string): Promise<void> {
+  const isDenied = (): Promise<boolean> =>
     kubectl(["delete", "stack", name, ...at(place), "--dry-run=server"]).then(
-      () => "",
-      (error: unknown) => String(error),
+      () => false,
+      (error: unknown) => String(error).includes("set spec.protect to false first"),
     );
-  return await waitFor(async () => (await dryRun()) || undefined, {
-    timeoutMs: 30_000,
-    what: `the deletion of Stack ${name} to be denied`,
-  });
+  await waitFor(isDenied, { timeoutMs: 60_000, what: `the deletion of Stack ${name} to be denied` });
 }

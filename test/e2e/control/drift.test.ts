@@ -13,7 +13,6 @@ import {
   at,
   configMapProject,
   createUser,
-  eventsJson,
   execInPod,
   hasReason,
   isReady,
@@ -23,10 +22,11 @@ import {
   newStackWithDestroy,
   stackUntil,
   untilApprovalsAreChecked,
+  untilEvents,
   useScene,
 } from "../harness.ts";
 
-const slow = 420_000;
+const slow = 600_000;
 const scene = useScene("drift");
 
 beforeAll(async () => {
@@ -87,7 +87,7 @@ test(
     // The first check after the change found it.
     expect(later.map(({ metadata }) => metadata.name)).toEqual([updateName]);
     expect(later[0]?.status?.stdout?.text).toContain("Previewing refresh");
-    expect(await eventsJson(scene, "settings")).toContain("StackDriftDetected");
+    await untilEvents(scene, "settings", "StackDriftDetected");
   },
   slow,
 );
@@ -112,7 +112,7 @@ test(
     expect(await mode()).toBe("fast");
     const { name } = corrected.status?.lastUpdate ?? {};
     expect(corrected.status?.drift?.corrected).toMatchObject({ updateName: name ?? "" });
-    expect(await eventsJson(scene, "settings")).toContain("StackDriftResolved");
+    await untilEvents(scene, "settings", "StackDriftResolved");
     const [check, correction] = (await listUpdates(scene, "settings")).slice(-2);
     expect(check?.spec).toMatchObject({ type: "refresh", previewOnly: true });
     expect(correction?.spec).toMatchObject({ type: "up", refresh: true });

@@ -7,7 +7,6 @@ import { waitFor } from "@pko/testkit";
 
 import {
   applyTo,
-  at,
   CliUser,
   execInPod,
   failedReason,
@@ -15,21 +14,23 @@ import {
   isAt,
   isReady,
   javascriptProject,
-  kubectl,
   listUpdates,
   newStack,
+  onlyOnRequest,
   podWith,
   readyMessage,
   reconcileAndWait,
   requestReconcile,
   stackUntil,
+  untilEvents,
   useScene,
 } from "../harness.ts";
 
 const slow = 600_000;
 const scene = useScene("timeouts");
 
-const stackFrom = (name: string, spec: object = {}): object => newStack(name, { ...scene.git.source(name), ...spec });
+const stackFrom = (name: string, spec: object = {}): object =>
+  newStack(name, { ...scene.git.source(name), ...onlyOnRequest, ...spec });
 
 /** How a program hangs, and how its run ends. */
 const hangs = {
@@ -68,8 +69,7 @@ test.concurrent(
     const [first] = await listUpdates(scene, "hung");
     expect(first?.spec).toMatchObject({ timeoutSeconds: 30, silenceTimeoutSeconds: 15 });
     expect(failedReason(first)).toBe("TimedOut");
-    const events = await kubectl(["get", "events", ...at(scene), "--output=jsonpath={.items[*].reason}"]);
-    expect(events.split(" ")).toContain("StackUpdateTimedOut");
+    await untilEvents(scene, "hung", "StackUpdateTimedOut");
 
     const working = repository.commit(javascriptProject("hung", "exports.text = 'done';"));
     await requestReconcile(scene, "hung", working);

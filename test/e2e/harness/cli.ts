@@ -78,6 +78,22 @@ export class CliUser {
     return out;
   }
 
+  /** What a command prints that waits for something. `act` is called when the command has written the notice to stderr. */
+  async textAfter(notice: string, act: () => Promise<void>, ...args: readonly string[]): Promise<string> {
+    const child = Bun.spawn(await this.#command(args), { stdout: "pipe", stderr: "pipe", env: environment() });
+    let err = "";
+    const read = async (): Promise<void> => {
+      const decoder = new TextDecoder();
+      for await (const bytes of child.stderr) err += decoder.decode(bytes, { stream: true });
+    };
+    const [reading, printed] = [read(), new Response(child.stdout).text()];
+    await waitFor(() => err.includes(notice), { timeoutMs: 60_000, what: `the notice ${notice}` });
+    await act();
+    const [out] = await Promise.all([printed, reading]);
+    if ((await child.exited) !== 0) throw new Error(`kubectl pulumi ${args.join(" ")} failed:\n${out}${err}`);
+    return out;
+  }
+
   async json<T>(...args: readonly string[]): Promise<T> {
     return JSON.parse(await this.text(...args, "-o", "json")) as T;
   }

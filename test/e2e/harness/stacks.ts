@@ -11,10 +11,11 @@ export async function getStack({ client, namespace }: Place, name: string): Prom
   return await client.get(stacks, { name, namespace });
 }
 
-/** Sorted by start time. */
+/** In the order in which they ran. Times have a resolution of a second, in which one run may end and the next one start. */
 export async function listUpdates({ client, namespace }: Place, name: string): Promise<Update[]> {
   const { items } = await client.list(updates, { namespace, labelSelector: `pulumi.com/stack-name=${name}` });
-  return items.toSorted((a, b) => `${a.status?.startTime}`.localeCompare(`${b.status?.startTime}`));
+  const times = ({ status }: Update): string => `${status?.startTime} ${status?.endTime}`;
+  return items.toSorted((a, b) => times(a).localeCompare(times(b)));
 }
 
 /** The reason of the Failed condition: how the Update ended, even if it succeeded. */
@@ -156,6 +157,15 @@ export async function eventsJson(place: Place, stack: string): Promise<string> {
     `--field-selector=involvedObject.name=${stack}`,
     "--output=json",
   ]);
+}
+
+/** Waits until there are events with these reasons: they are recorded a moment after the status. */
+export async function untilEvents(place: Place, stack: string, ...reasons: readonly string[]): Promise<void> {
+  const areRecorded = async (): Promise<boolean> => {
+    const events = await eventsJson(place, stack);
+    return reasons.every((reason) => events.includes(`"${reason}"`));
+  };
+  await waitFor(areRecorded, { timeoutMs: 60_000, what: `the events ${reasons.join(", ")} of ${stack}` });
 }
 
 /** An output from the Stack's Secret, which contains secret outputs in plain text. */

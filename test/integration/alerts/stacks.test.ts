@@ -70,7 +70,7 @@ async function expectAlerts(
   const first = scrape(scene);
   const polls = git.requests.length;
   scene.jump(20 * minute);
-  await waitFor(() => git.requests.length > polls, { what: "the repository to be polled again", timeoutMs: 20_000 });
+  await waitFor(() => git.requests.length > polls, { what: "the repository to be polled again", timeoutMs: 45_000 });
   await scene.fence();
   // Their retries have ended.
   for (const each of ["broken", "slow"]) {

@@ -43,11 +43,11 @@ async function install(): Promise<ApiServer> {
   // An established CRD may not be served yet.
   const list = ["get", kinds.join(","), "--all-namespaces"];
   await waitFor(async () => (await server.kubectl(list)) !== undefined, {
-    timeoutMs: testTimeoutMs / 4,
+    timeoutMs: testTimeoutMs / 2,
     what: "the kinds to be served",
   });
   await waitFor(async () => policyIsInForce(server), {
-    timeoutMs: testTimeoutMs / 4,
+    timeoutMs: testTimeoutMs / 2,
     what: "the policy to be in force",
   });
   return server;

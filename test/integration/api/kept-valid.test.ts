@@ -148,12 +148,12 @@ test("an invalid Stack from before the rules can still be updated and deleted", 
       metadata: { name, namespace: "default", finalizers: ["finalizer.stack.pulumi.com"] },
     };
     await waitFor(async () => own.client.create(stacks, old), {
-      timeoutMs: testTimeoutMs / 4,
+      timeoutMs: testTimeoutMs / 2,
       what: "Stacks to be served",
     });
     await own.kubectl(["apply", "--filename", quickstart]);
     const ref = { name, namespace: "default" };
-    await waitFor(async () => isRejected(own, old), { timeoutMs: testTimeoutMs / 4, what: "the rules to be in force" });
+    await waitFor(async () => isRejected(own, old), { timeoutMs: testTimeoutMs / 2, what: "the rules to be in force" });
 
     const status = { observedGeneration: 1 };
     await own.client.patch(stacks, ref, { patch: { type: "merge", body: { status } }, subresource: "status" });

@@ -111,7 +111,7 @@ export class TerminalSession {
       if (this.#child.exitCode !== null) throw new Error(`ended without "${text}": ${this.#printed}`);
       return await Promise.resolve(this.#printed.includes(text));
     };
-    await waitFor(isThere, { timeoutMs: testTimeoutMs / 4, what: text });
+    await waitFor(isThere, { timeoutMs: testTimeoutMs / 2, what: text });
   }
 
   kill(signal: NodeJS.Signals): void {

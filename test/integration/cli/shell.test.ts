@@ -29,7 +29,7 @@ async function suspendedShell(stage: CliStage, kubeconfig?: string): Promise<Ter
   const session = stage.inTerminal(["shell", "web", "--yes"], kubeconfig);
   await session.until("Shell for Stack web");
   const isSuspended = async (): Promise<boolean> => (await readStack(stage)).spec.suspend === true;
-  await waitFor(isSuspended, { timeoutMs: testTimeoutMs / 4, what: "the suspension" });
+  await waitFor(isSuspended, { timeoutMs: testTimeoutMs / 2, what: "the suspension" });
   const { metadata } = await readStack(stage);
   await stage.status("web", reconciling("Suspended", "suspended", { observedGeneration: metadata.generation ?? 0 }));
   return session;
@@ -53,7 +53,7 @@ describe("the Stack is resumed", () => {
     const kubeconfig = await stage.userConfig("sam", [read, patch]);
     const cli = cliWith(kubeconfig);
     const isGranted = async (): Promise<boolean> => (await cli(["get", "-n", stage.namespace])).code === 0;
-    await waitFor(isGranted, { timeoutMs: testTimeoutMs / 4, what: "the role" });
+    await waitFor(isGranted, { timeoutMs: testTimeoutMs / 2, what: "the role" });
     const session = await suspendedShell(stage, kubeconfig);
     expect((await session.ended()).out).toContain("may not patch workspaces");
     expect((await readStack(stage)).spec.suspend).toBeUndefined();

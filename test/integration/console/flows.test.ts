@@ -280,7 +280,7 @@ describe("with permissions of their own", () => {
     await stage.status(`${shop}/lost`, ready("While the connection was lost."));
     await front.accept();
     await visitor.untilText("While the connection was lost.");
-    expect(await visitor.text()).not.toContain("Reconnecting…");
+    await visitor.untilNoText("Reconnecting…");
     await visitor.context.close();
     await front.close();
   });

@@ -7,6 +7,7 @@ import {
   type Approval,
 } from "@pko/api";
 import { resource } from "@pko/kube";
+import { waitFor } from "@pko/testkit";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { stacks } from "../api/install.ts";
@@ -247,11 +248,12 @@ test("the list of Stacks is one stop of the Tab key, and a row that moves keeps 
   await page.getByRole("link", { name: "website" }).focus();
   await stage.status(`${shop}/website`, stalled("UpdateFailed", "It moves to the front."));
   await admin.untilText("It moves to the front.");
-  expect(await keyboard.focused()).toContain("website");
+  await waitFor(async () => (await keyboard.focused()).includes("website"), { what: "the focus on website" });
   await stage.stack(`${shop}/another`, stalled("UpdateFailed", "It is deleted while it has the focus."));
   await page.getByRole("link", { name: "Failing another" }).focus();
   await stage.client.delete(stacks, { namespace: shop, name: "another" });
   await admin.untilNoText("It is deleted");
-  expect(await page.evaluate(() => document.activeElement?.className)).toBe("fleet-row");
+  const isOnRow = async () => await page.evaluate(() => document.activeElement?.className === "fleet-row");
+  await waitFor(isOnRow, { what: "the focus on another row" });
   await stage.status(`${shop}/website`, status);
 });

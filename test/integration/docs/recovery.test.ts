@@ -35,7 +35,7 @@ beforeAll(async () => {
   git.commit();
   await run(recovered("The cluster or its API server is lost")[0] ?? "");
   await waitFor(async () => (await run("kubectl get stacks,updates,workspaces -A")) !== undefined, {
-    timeoutMs: testTimeoutMs / 4,
+    timeoutMs: testTimeoutMs / 2,
     what: "the kinds to be served",
   });
   await run(`kubectl create namespace ${namespace}`);
@@ -90,7 +90,7 @@ const website = async (): Promise<Stack> => await server.client.get(stacks, { na
 
 async function becomes(what: string, is: (stack: Stack) => boolean): Promise<void> {
   const read = async (): Promise<boolean> => is(await website());
-  await waitFor(read, { what: `Stack website to be ${what}`, timeoutMs: testTimeoutMs / 4 }).catch(
+  await waitFor(read, { what: `Stack website to be ${what}`, timeoutMs: testTimeoutMs / 2 }).catch(
     async (error: unknown) => {
       throw new Error(JSON.stringify((await website()).status), { cause: error });
     },
@@ -106,7 +106,7 @@ async function deleteAll(): Promise<void> {
   // This API server has no garbage collector.
   await run(`kubectl delete secrets --all -n ${namespace}`);
   const remaining = "kubectl get stacks,updates,workspaces --all-namespaces -o name";
-  await waitFor(async () => (await run(remaining)) === "", { what: "everything to be deleted", timeoutMs: 20_000 });
+  await waitFor(async () => (await run(remaining)) === "", { what: "everything to be deleted", timeoutMs: 45_000 });
 }
 
 test("a Stack moves to another cluster without an update, and follows new commits there", async () => {
@@ -181,7 +181,7 @@ async function startOperator(): Promise<() => Promise<void>> {
   const running = manager.run(stop.signal);
   const lease = { namespace: operatorNamespace, name: leaseName };
   const find = async () => (await server.client.find(builtin.leases, lease))?.spec?.holderIdentity;
-  await waitFor(find, { what: "the Lease", timeoutMs: 20_000 });
+  await waitFor(find, { what: "the Lease", timeoutMs: 45_000 });
   return async () => {
     stop.abort();
     await running;

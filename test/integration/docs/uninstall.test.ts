@@ -53,7 +53,7 @@ async function install(): Promise<void> {
   await run("kubectl wait crd --all --for=condition=Established --timeout=30s");
   // All kinds, as the operator reads them: the API server is slow to delete a CRD whose objects nobody has ever read.
   await waitFor(async () => (await run("kubectl get pulumi -A")) !== undefined, {
-    timeoutMs: testTimeoutMs / 4,
+    timeoutMs: testTimeoutMs / 2,
     what: "the kinds to be served",
   });
 }
@@ -69,7 +69,7 @@ async function startWithStacks(...names: readonly string[]) {
     const spec = { stack: "dev", programRef: { name: "program" }, destroyOnFinalize: true };
     await client.create(stacks, { ...stackKind, metadata: { name, namespace }, spec });
     await waitFor(async () => (await client.get(stacks, { namespace, name })).status?.lastUpdate?.state, {
-      timeoutMs: testTimeoutMs / 4,
+      timeoutMs: testTimeoutMs / 2,
       what: `Stack ${name} to be updated`,
     });
   }

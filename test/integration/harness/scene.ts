@@ -101,7 +101,7 @@ export abstract class Scene implements AsyncDisposable {
 
   protected async untilDeleted(resource: Resource, name: string): Promise<void> {
     const isDeleted = async (): Promise<boolean> => (await this.client.find(resource, this.ref(name))) === undefined;
-    await waitFor(isDeleted, { timeoutMs: 30_000, what: `${resource.kind} ${name} to be deleted` });
+    await waitFor(isDeleted, { timeoutMs: 60_000, what: `${resource.kind} ${name} to be deleted` });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

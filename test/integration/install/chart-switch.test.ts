@@ -91,7 +91,7 @@ async function startOperator(): Promise<unknown[]> {
 /** The API server respects a changed role after a delay. */
 async function startOperatorUntil(isExpected: (denied: readonly unknown[]) => boolean): Promise<void> {
   await waitFor(async () => isExpected(await startOperator()), {
-    timeoutMs: testTimeoutMs / 4,
+    timeoutMs: testTimeoutMs / 2,
     what: "the role to be in force",
   });
 }
@@ -102,7 +102,7 @@ const nothingDenied = (denied: readonly unknown[]): boolean => denied.length ===
 async function kindsAreServed(): Promise<void> {
   const kinds = kindDefinitions.map(({ plural, group }) => `${plural}.${group}`).join(",");
   await waitFor(async () => (await server.kubectl(["get", kinds, "--all-namespaces"])) !== undefined, {
-    timeoutMs: testTimeoutMs / 4,
+    timeoutMs: testTimeoutMs / 2,
     what: "the kinds to be served",
   });
 }
@@ -166,7 +166,7 @@ test(
     await startOperatorUntil((denied) => denied.includes(name));
     await server.client.delete(crds, { name });
     await waitFor(async () => (await server.client.find(crds, { name })) === undefined, {
-      timeoutMs: testTimeoutMs / 4,
+      timeoutMs: testTimeoutMs / 2,
       what: "the CRD to be deleted",
     });
     const versions = async () =>

@@ -66,7 +66,7 @@ async function callStatus({ credentials, impersonated }: Caller, call: string): 
     },
     ...(isWrite && { body: "{}" }),
     tls,
-    signal: AbortSignal.timeout(testTimeoutMs / 4),
+    signal: AbortSignal.timeout(testTimeoutMs / 2),
     freshConnection: false,
   });
   await response.arrayBuffer();

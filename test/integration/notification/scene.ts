@@ -118,7 +118,7 @@ export class NotificationScene extends Scene {
   }
 
   async becomes(name: string, what: string, is: (object: Notification) => boolean): Promise<Notification> {
-    return await this.untilObject(notifications, name, { what, is, timeoutMs: testTimeoutMs / 4 });
+    return await this.untilObject(notifications, name, { what, is, timeoutMs: testTimeoutMs / 2 });
   }
 
   /** An Update that ends now. Waits until the operator has seen it. */
@@ -169,7 +169,7 @@ export class NotificationScene extends Scene {
   /** Waits for messages at a path. */
   async receives(path: string, count: number): Promise<Received[]> {
     await waitFor(() => this.sink.at(path).length >= count, {
-      timeoutMs: 20_000,
+      timeoutMs: 45_000,
       what: `${count} messages at ${path}`,
     });
     return this.sink.at(path);

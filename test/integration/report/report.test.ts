@@ -206,6 +206,41 @@ test(
 );
 
 test(
+  "many reports to one forge are sent two at a time, and the others follow without a pause",
+  async () => {
+    using server = gitServer();
+    await using setting = await openReportScene();
+    const { scene, forge, settings } = setting;
+    await startOperator(scene);
+    let [inFlight, most] = [0, 0];
+    const answer = async (): Promise<Response> => {
+      forge.answers.push(answer);
+      most = Math.max(most, ++inFlight);
+      // A slow forge.
+      await Bun.sleep(50);
+      inFlight--;
+      return Response.json({}, { status: 201 });
+    };
+    forge.answers.push(answer);
+    const release = holdRuns(scene);
+    server.commit();
+    const names = Array.from({ length: 6 }, (_, at) => `web-${at}`);
+    for (const name of names) await scene.stack(name, { projectRepo: server.url, branch: "main", report: settings });
+    const areAll = async (state: string): Promise<boolean> => {
+      const { items } = await scene.client.list(updates, { namespace: scene.namespace });
+      return items.filter(isState(state)).length === names.length;
+    };
+    // Less than the pause after which an Update that was not woken tries again.
+    const patience = { timeoutMs: 55_000 };
+    await waitFor(() => areAll("pending"), { ...patience, what: "all reports about the start" });
+    release();
+    await waitFor(() => areAll("success"), { ...patience, what: "all reports about the end" });
+    expect(most).toBeLessThanOrEqual(2);
+  },
+  testTimeoutMs,
+);
+
+test(
   "wrong credentials are visible without being shown, and a new Secret is used",
   async () => {
     using server = gitServer();

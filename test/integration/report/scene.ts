@@ -53,7 +53,7 @@ export async function startOperator(scene: StackScene, options: StartOptions = {
       workspaceClasses: classes ? parts.stores.workspaceClasses : undefined,
       references,
       githubApps: githubAppTokens({ policy }),
-      http: { policy, timeoutMs: 2000 },
+      http: { policy },
     });
     return { controllers: [...controllers, control] };
   });
@@ -105,7 +105,7 @@ export async function updateUntil(
     return found.find(is);
   };
   try {
-    return await waitFor(find, { timeoutMs: 30_000, what: `the Update of ${commit}` });
+    return await waitFor(find, { timeoutMs: 60_000, what: `the Update of ${commit}` });
   } catch (error) {
     throw new Error(`the report is ${JSON.stringify(last?.status?.report)}`, { cause: error });
   }

@@ -78,7 +78,7 @@ describe("Updates that users create", () => {
     const [, , last] = await Promise.all(["a", "b", "c"].map((name) => scene.find(`run-${name}`)));
     expect(last?.status?.conditions?.[0]?.message).toContain("position 2 of 2 in the queue");
     for (const [index, agent] of agents.entries()) {
-      await waitFor(() => agent.started.length === 1, { timeoutMs: 20_000, what: `run ${index} to start` });
+      await waitFor(() => agent.started.length === 1, { timeoutMs: 45_000, what: `run ${index} to start` });
       expect(agents.filter(({ started }) => started.length > 0)).toHaveLength(index + 1);
       agent.finish(uids[index] ?? "");
       await scene.until(`run-${["a", "b", "c"][index]}`, { Complete: "True/Updated" });
@@ -96,7 +96,7 @@ describe("Updates that users create", () => {
     await scene.until("run-b", { Progressing: "False/WaitingForSlot" });
     await scene.client.delete(workspaces, scene.ref("a"));
     await scene.until("run-a", { Progressing: "False/WorkspaceNotFound" });
-    await waitFor(() => next.started.length === 1, { timeoutMs: 20_000, what: "the next run to start" });
+    await waitFor(() => next.started.length === 1, { timeoutMs: 45_000, what: "the next run to start" });
   }, 60_000);
 
   test("that run hold their slots after a restart of the operator", async () => {
@@ -104,14 +104,14 @@ describe("Updates that users create", () => {
     const [first, second] = [await scene.workspace("a"), await scene.workspace("b")];
     const before = scene.operator({ limits: limitedTo(1) });
     const uid = await scene.update("run-a", { workspaceName: "a" });
-    await waitFor(() => first.started.length === 1, { timeoutMs: 20_000, what: "the run to start" });
+    await waitFor(() => first.started.length === 1, { timeoutMs: 45_000, what: "the run to start" });
     await before.stop();
     await scene.update("run-b", { workspaceName: "b" });
     scene.operator({ limits: limitedTo(1) });
     await scene.until("run-b", { Progressing: "False/WaitingForSlot" });
     expect(second.started).toEqual([]);
     first.finish(uid);
-    await waitFor(() => second.started.length === 1, { timeoutMs: 20_000, what: "the next run to start" });
+    await waitFor(() => second.started.length === 1, { timeoutMs: 45_000, what: "the next run to start" });
     expect(conditionsOf(await scene.find("run-a"))["Complete"]).toBe("True/Updated");
   }, 120_000);
 });

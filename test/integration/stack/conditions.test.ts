@@ -336,7 +336,7 @@ describe("workspaces and updates", () => {
         const reported = new Set(items.map(({ reason }) => reason));
         return reported.has("StackUpdateConflictDetected") && reported.has("StackCreated");
       };
-      await waitFor(reasons, { timeoutMs: 20_000 });
+      await waitFor(reasons, { timeoutMs: 45_000 });
       const count = 'stack_update_duration_seconds_count{type="up",result="succeeded"} 2\n';
       await waitFor(() => scene.operator.metrics.expose().includes(count), {
         what: "the updates to be counted, which follows the status",

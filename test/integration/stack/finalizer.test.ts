@@ -46,7 +46,7 @@ test(
 
     proxy.forget();
     await scene.delete("web");
-    await waitFor(() => confirmed(proxy), { timeoutMs: 20_000, what: "the Updates to be read" });
+    await waitFor(() => confirmed(proxy), { timeoutMs: 45_000, what: "the Updates to be read" });
     expect((await scene.find("web"))?.metadata.finalizers).toEqual([stackFinalizer]);
     const removals = proxy.requests.filter(
       ({ verb, resource, body }) => verb === "patch" && resource === "stacks" && body.includes('"finalizers"'),
@@ -84,7 +84,7 @@ test(
       return undefined;
     });
     await scene.delete("web");
-    await waitFor(() => reads.length > 1, { timeoutMs: 20_000, what: "two attempts to remove the finalizer" });
+    await waitFor(() => reads.length > 1, { timeoutMs: 45_000, what: "two attempts to remove the finalizer" });
     expect((await scene.find("web"))?.metadata.finalizers).toEqual([stackFinalizer]);
     resume();
     await scene.isDeleted("web");

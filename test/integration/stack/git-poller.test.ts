@@ -46,7 +46,7 @@ function polling(server: GitServer, settings: GitSettings = loopback) {
   const result = async (key: Key, changes: Partial<GitFollow> = {}): Promise<GitPollResult> => {
     if (read(key, changes).kind === "pending") {
       await clock.advance(100);
-      await waitFor(() => read(key, changes).kind !== "pending", { timeoutMs: 20_000 });
+      await waitFor(() => read(key, changes).kind !== "pending", { timeoutMs: 45_000 });
     }
     return read(key, changes);
   };

@@ -17,6 +17,8 @@ export interface GitServer extends Disposable {
   moved: { readonly from: string; readonly to: string } | undefined;
   /** Answers every request with this status. */
   status: number | undefined;
+  /** Answers requests for objects with this status; refs can be listed. */
+  fetchStatus: number | undefined;
   commit(branch?: string): string;
   /** A commit with exactly these files. */
   commitFiles(files: Readonly<Record<string, string>>, branch?: string): string;
@@ -40,7 +42,12 @@ export function gitServer({ tls }: Pick<GitServerOptions, "tls"> = {}): GitServe
     if (self.credentials === undefined || authorization === `Basic ${btoa(self.credentials)}`) return undefined;
     return new Response(null, { status: 401, headers: { "www-authenticate": 'Basic realm="git"' } });
   };
-  const server = serveGit(root, { intercept, ...(tls && { tls }) });
+  const around: GitServerOptions["around"] = async (request, serve) => {
+    const isFetch = async (): Promise<boolean> => (await request.clone().text()).includes("command=fetch");
+    const { fetchStatus: status } = self;
+    return status !== undefined && (await isFetch()) ? new Response(null, { status }) : await serve(request);
+  };
+  const server = serveGit(root, { intercept, around, ...(tls && { tls }) });
   const self: GitServer = {
     url: `${tls ? "https" : "http"}://127.0.0.1:${server.port}/repo.git`,
     requests: [],
@@ -48,6 +55,7 @@ export function gitServer({ tls }: Pick<GitServerOptions, "tls"> = {}): GitServe
     credentials: undefined,
     moved: undefined,
     status: undefined,
+    fetchStatus: undefined,
     commit: (branch) => repository.commit({ file: String(++count) }, branch),
     commitFiles: (files, branch) => repository.commit(files, branch),
     git: (...args) => repository.git(...args),

@@ -52,6 +52,6 @@ export async function live(scene: StackScene): Promise<Life> {
     ]);
     return ups.items.every(({ metadata }) => metadata.name?.startsWith("base")) && spaces.items.length === 1;
   };
-  await waitFor(left, { timeoutMs: 20_000, what: "all objects of web to be deleted" });
+  await waitFor(left, { timeoutMs: 45_000, what: "all objects of web to be deleted" });
   return { runs: scene.runs.toSorted(), seen };
 }

@@ -157,7 +157,7 @@ test(
     const { length } = scene.runs;
     kubeconfig = "second";
     await scene.annotate("cluster", { [reconcileRequestAnnotation]: "1" });
-    await waitFor(() => scene.runs.length === length + 2, { timeoutMs: 20_000 });
+    await waitFor(() => scene.runs.length === length + 2, { timeoutMs: 45_000 });
     await scene.isReady("apps");
     await scene.annotate("cluster", { [reconcileRequestAnnotation]: "2" });
     await scene.becomes("cluster", "run", ({ status }) => status?.lastUpdate?.reconcileRequest === "2");
@@ -180,7 +180,7 @@ test(
       spec: { type: "up", workspaceName: "web", stackName: "dev" },
     });
     await client.delete(updates, ref);
-    await waitFor(async () => (await client.find(updates, ref)) === undefined, { timeoutMs: 20_000, what: "its end" });
+    await waitFor(async () => (await client.find(updates, ref)) === undefined, { timeoutMs: 45_000, what: "its end" });
   },
   testTimeoutMs,
 );

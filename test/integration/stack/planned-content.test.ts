@@ -138,6 +138,42 @@ test(
 );
 
 test(
+  "a plan waits while the Git server fails to compare the commits, and is superseded if that does not end",
+  async () => {
+    await using stage = await waiting();
+    const { server, scene, planned, request } = stage;
+    const isReported = (commit: string) => (stack: Stack) =>
+      condition(stack, "Reconciling")?.message.includes(`also covers commit ${commit} is not known`) === true;
+    server.fetchStatus = 503;
+    const second = server.commitFiles(files);
+    scene.jump(pollMs);
+    const kept = await scene.becomes("web", "at a plan that cannot be compared", isReported(second));
+    expect(reasonOf(kept)).toBe("AwaitingApproval");
+    expect(kept.status?.approval).toEqual(request);
+    server.fetchStatus = undefined;
+    scene.jump(pollMs);
+    await covers(stage, second);
+
+    server.fetchStatus = 503;
+    const third = server.commitFiles(files);
+    scene.jump(pollMs);
+    await scene.becomes("web", "at a plan that cannot be compared again", isReported(third));
+    const attempts = server.requests.length;
+    await waitFor(
+      async () => {
+        scene.jump(pollMs);
+        return (await scene.get("web")).status?.approval?.updateName !== request.updateName;
+      },
+      { timeoutMs: 60_000, what: "another plan" },
+    );
+    expect(server.requests.length).toBeGreaterThan(attempts);
+    await isSuperseded(stage);
+    expect(scene.runs).toEqual([`preview@${planned}`, `preview@${third}`]);
+  },
+  testTimeoutMs,
+);
+
+test(
   "a rejection stays when the new commit has the same content, also after a restart without a comparison",
   async () => {
     await using stage = await waiting();

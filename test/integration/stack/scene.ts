@@ -117,7 +117,7 @@ export class StackScene extends Scene {
 
   /** Waits until the predicate holds. Every status on the way is checked. */
   async becomes(name: string, what: string, is: (stack: Stack) => boolean): Promise<Stack> {
-    return await this.untilObject(stacks, name, { what, is, timeoutMs: testTimeoutMs / 4 });
+    return await this.untilObject(stacks, name, { what, is, timeoutMs: testTimeoutMs / 2 });
   }
 
   async isReady(name: string, revision?: string): Promise<Stack> {

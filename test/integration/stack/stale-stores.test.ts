@@ -27,7 +27,7 @@ test(
     scene.simulator.script.workspace = () => ({ waiting: "no image" });
     await scene.program("program", "two");
     const isRejected = (): boolean => proxy.requests.some(({ verb, status }) => verb === "delete" && status === 409);
-    await waitFor(isRejected, { timeoutMs: 20_000, what: "the withdrawal to be rejected" });
+    await waitFor(isRejected, { timeoutMs: 45_000, what: "the withdrawal to be rejected" });
     await scene.becomes("web", "running", ({ status }) => JSON.stringify(status).includes("has been running since"));
     const { items } = await scene.client.list(updates, { namespace: scene.namespace });
     expect(items.map(({ metadata }) => metadata.deletionTimestamp)).toEqual([undefined]);
@@ -58,7 +58,7 @@ test(
     await scene.isReady("web");
     const isRead = (): boolean =>
       proxy.requests.some(({ verb, resource }) => verb === "list" && resource === "updates");
-    await waitFor(isRead, { timeoutMs: 20_000, what: "the Updates to be read" });
+    await waitFor(isRead, { timeoutMs: 45_000, what: "the Updates to be read" });
     const kept = await client.get(workspaces, { namespace, name: "web" });
     expect(kept.metadata.deletionTimestamp).toBeUndefined();
     expect(proxy.requests.filter(({ verb, resource }) => verb === "delete" && resource === "workspaces")).toEqual([]);
@@ -68,7 +68,7 @@ test(
     scene.jump(10_000);
     const isDeleted = async (): Promise<boolean> =>
       (await client.find(workspaces, { namespace, name: "web" })) === undefined;
-    await waitFor(isDeleted, { timeoutMs: 20_000, what: "the Workspace to be deleted" });
+    await waitFor(isDeleted, { timeoutMs: 45_000, what: "the Workspace to be deleted" });
   },
   testTimeoutMs,
 );
@@ -90,7 +90,7 @@ test(
     await scene.program("program");
     await scene.stack("web");
     const isRead = (): boolean => proxy.requests.some(({ verb, resource }) => verb === "get" && resource === "stacks");
-    await waitFor(isRead, { timeoutMs: 20_000, what: "the Stack to be read" });
+    await waitFor(isRead, { timeoutMs: 45_000, what: "the Stack to be read" });
     await scene.becomes("web", "waiting for its update", ({ status }) => status?.currentUpdate !== undefined);
     const { items } = await scene.client.list(updates, { namespace: scene.namespace });
     expect(items.map(({ metadata }) => metadata.finalizers)).toEqual([[stackFinalizer]]);
@@ -113,9 +113,9 @@ test(
     const passesAfter = async (change: string): Promise<void> => {
       proxy.forget();
       await scene.program("program", change);
-      await waitFor(() => reads() > 0 || scene.runs.length > 1, { timeoutMs: 20_000, what: `a pass after ${change}` });
+      await waitFor(() => reads() > 0 || scene.runs.length > 1, { timeoutMs: 45_000, what: `a pass after ${change}` });
     };
-    await waitFor(() => reads() > 0, { timeoutMs: 20_000, what: "the Update to be read" });
+    await waitFor(() => reads() > 0, { timeoutMs: 45_000, what: "the Update to be read" });
     await passesAfter("two");
     await passesAfter("three");
     stale.resolve("pass");
@@ -127,7 +127,7 @@ test(
       const isRecorded = items.every(({ metadata }) => (metadata.finalizers ?? []).length === 0);
       return isRecorded && stack?.status?.lastUpdate?.lastSuccessfulCommit === "3";
     };
-    await waitFor(isSettled, { timeoutMs: 20_000, what: "all results to be recorded" });
+    await waitFor(isSettled, { timeoutMs: 45_000, what: "all results to be recorded" });
     expect(scene.runs).toEqual(["up@1", "up@3"]);
   },
   testTimeoutMs,
@@ -153,7 +153,7 @@ test(
     isStale = true;
     if (status?.approval) await decide(scene, status.approval);
     const isRead = (): boolean => proxy.requests.some(({ verb, resource }) => verb === "get" && resource === "updates");
-    await waitFor(isRead, { timeoutMs: 20_000, what: "the Update to be read" });
+    await waitFor(isRead, { timeoutMs: 45_000, what: "the Update to be read" });
     stale.resolve("pass");
     await scene.isReady("web", "1");
     expect(scene.runs).toEqual(["preview@1", "up@1"]);
@@ -178,7 +178,7 @@ test(
     proxy.forget();
     await scene.annotate("web", { "example.com/pass": "1" });
     const isRead = (): boolean => proxy.requests.some(({ resource }) => resource === "updates");
-    await waitFor(isRead, { timeoutMs: 20_000, what: "the Update to be read" });
+    await waitFor(isRead, { timeoutMs: 45_000, what: "the Update to be read" });
     if (status?.approval) await decide(scene, status.approval);
     await scene.isReady("web", "1");
     expect(scene.runs).toEqual(["preview@1", "up@1"]);
@@ -212,11 +212,11 @@ test(
     const ref = { namespace: scene.namespace, name: status?.drift?.updateName ?? "" };
     const isRecorded = async (): Promise<boolean> =>
       ((await scene.client.find(updates, ref))?.metadata.finalizers ?? []).length === 0;
-    await waitFor(isRecorded, { timeoutMs: 20_000, what: "the check to be recorded" });
+    await waitFor(isRecorded, { timeoutMs: 45_000, what: "the check to be recorded" });
     proxy.forget();
     const isConfirmed = (): boolean =>
       proxy.requests.some(({ verb, resource }) => verb === "get" && resource === "stacks");
-    await waitFor(isConfirmed, { timeoutMs: 20_000, what: "the Stack to be read" });
+    await waitFor(isConfirmed, { timeoutMs: 45_000, what: "the Stack to be read" });
     expect(proxy.requests.filter(({ verb, resource }) => verb === "delete" && resource === "updates")).toEqual([]);
     expect(await scene.client.find(updates, ref)).toBeDefined();
   },

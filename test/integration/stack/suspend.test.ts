@@ -48,7 +48,7 @@ async function twoStacks(scene: StackScene) {
       const [requests, secrets] = [api.requests.length, countOf(reads, "api-secret")];
       scene.jump(hour);
       const isPolled = (): boolean => api.requests.length > requests && countOf(reads, "api-secret") > secrets;
-      await waitFor(isPolled, { what: "the other Stack to be polled", timeoutMs: 20_000 });
+      await waitFor(isPolled, { what: "the other Stack to be polled", timeoutMs: 45_000 });
     }
   };
   const specs = { web: specOf("web", web), api: specOf("api", api) };
@@ -205,7 +205,7 @@ test(
         const before = await renewals();
         await waitFor(async () => (await renewals()) !== before, {
           what: "the Lease to be renewed",
-          timeoutMs: 20_000,
+          timeoutMs: 45_000,
         });
       }
       expect((await scene.client.get(builtin.leases, lease)).metadata.annotations).toMatchObject({
@@ -215,8 +215,8 @@ test(
       expect(server.requests).toEqual([]);
       await annotate(null);
       await are("resumed", "StackProcessing", "ProcessingCompleted");
-      await waitFor(() => server.requests.length > 0, { what: "the repository to be polled", timeoutMs: 20_000 });
-      await waitFor(async () => (await eventsAbout(scene, "api")).length === 2, { timeoutMs: 20_000 });
+      await waitFor(() => server.requests.length > 0, { what: "the repository to be polled", timeoutMs: 45_000 });
+      await waitFor(async () => (await eventsAbout(scene, "api")).length === 2, { timeoutMs: 45_000 });
       expect(await eventsAbout(scene, "api")).toEqual(["StackResumed", "StackSuspended"]);
     } finally {
       stop.abort();

@@ -54,7 +54,7 @@ export class AgentProcess implements AsyncDisposable {
     const [file = "", ...first] = this.#command;
     this.#child = spawn(file, [...first, ...flags], { env: this.#env(), stdio: ["ignore", "ignore", "pipe"] });
     this.#child.stderr?.on("data", (data: Buffer) => (this.log += data.toString()));
-    return await waitFor(() => readyPort(this.log), { timeoutMs: 20_000, what: "the agent to be ready" });
+    return await waitFor(() => readyPort(this.log), { timeoutMs: 45_000, what: "the agent to be ready" });
   }
 
   #env(): Record<string, string> {

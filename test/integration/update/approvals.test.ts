@@ -38,7 +38,7 @@ async function stackWorkspace(
 }
 
 const runStarted = async (agent: FakeAgent, uid: string): Promise<void> => {
-  await waitFor(() => agent.started.includes(uid), { timeoutMs: 20_000, what: "the run to start" });
+  await waitFor(() => agent.started.includes(uid), { timeoutMs: 45_000, what: "the run to start" });
 };
 
 const place = (scene: UpdateScene) => ({ client: scene.client, namespace: scene.namespace });
@@ -205,7 +205,7 @@ describe("an Update that applies an approved plan", () => {
     const lists = () =>
       proxy.requests.filter(({ verb, resource }) => verb === "list" && resource === "approvals").length;
     // The first one fills the store.
-    await waitFor(() => lists() > 1, { timeoutMs: 20_000, what: "the Approvals to be confirmed" });
+    await waitFor(() => lists() > 1, { timeoutMs: 45_000, what: "the Approvals to be confirmed" });
     expect(agent.started).toEqual([plan.updateUid]);
     expect((await scene.client.get(approvals, scene.ref("yes"))).status?.usedBy).toBeUndefined();
   });
@@ -228,7 +228,7 @@ describe("an Update that applies an approved plan", () => {
     const first = scene.operator({ client: crashingAfterUse(scene) });
     await scene.update("web-1", applying(given));
     const isUsed = async () => (await scene.client.get(approvals, scene.ref("yes"))).status?.usedBy;
-    expect(await waitFor(isUsed, { timeoutMs: 20_000, what: "the Approval to be used" })).toMatchObject({
+    expect(await waitFor(isUsed, { timeoutMs: 45_000, what: "the Approval to be used" })).toMatchObject({
       updateName: "web-1",
     });
     await first.stop();

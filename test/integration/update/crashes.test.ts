@@ -14,7 +14,7 @@ interface Story {
 }
 
 const runStarted = async (agent: FakeAgent, uid: string): Promise<void> => {
-  await waitFor(() => agent.started.includes(uid), { timeoutMs: 20_000, what: "the run to start" });
+  await waitFor(() => agent.started.includes(uid), { timeoutMs: 45_000, what: "the run to start" });
 };
 
 const finalizerRemoved = async (scene: UpdateScene): Promise<boolean> => {

@@ -54,7 +54,7 @@ test("an Update whose pod stays Terminating is stalled with the fix, and interru
   expect(conditionsOf(ended)["Stalled"]).toBe("True/Aborted");
   const next = await scene.pod("web");
   await scene.setReady("web", { address: `127.0.0.1:${next.port}` });
-  await waitFor(() => next.started.includes(later), { timeoutMs: 20_000, what: "the next run to start" });
+  await waitFor(() => next.started.includes(later), { timeoutMs: 45_000, what: "the next run to start" });
   const { startedAt, lockedAt, hostname, pid } = lockHolder;
   expect(next.requestOf(later).lostRuns).toEqual([{ from: startedAt, to: lockedAt, hostname, pid, startedAt }]);
 });
@@ -75,7 +75,7 @@ test("an Update on a node that does not respond is stalled, and continues when t
   await agent.listen(scene.ca);
   agent.emit(uid, { kind: "step", name: "up" });
   await waitFor(async () => conditionsOf(await scene.find("first"))["Stalled"] === undefined, {
-    timeoutMs: 20_000,
+    timeoutMs: 45_000,
     what: "the Update to be no longer stalled",
   });
   agent.finish(uid);

@@ -33,7 +33,7 @@ test("an operator whose store does not show the pod of a run reads it, and does 
   await runStarted(scene, uid);
   const isRead = (): boolean =>
     proxy.requests.some(({ verb, resource: plural }) => verb === "get" && plural === "pods");
-  await waitFor(isRead, { timeoutMs: 20_000, what: "the pod to be read" });
+  await waitFor(isRead, { timeoutMs: 45_000, what: "the pod to be read" });
   await ahead.stop();
   delayed.resolve();
   agent.finish(uid);
@@ -65,7 +65,7 @@ describe("an Update does not start in a pod", () => {
     scene.operator({ client: scene.rights.connect(proxy.credentials) });
     await scene.update("first");
     const checks = () => proxy.requests.filter(({ resource: plural }) => plural === "statefulsets").length;
-    await waitFor(() => checks() > 1, { timeoutMs: 20_000, what: "the owner of the pod to be checked twice" });
+    await waitFor(() => checks() > 1, { timeoutMs: 45_000, what: "the owner of the pod to be checked twice" });
     expect((await scene.find("first"))?.status?.podUid).toBeUndefined();
     expect(agent.started).toEqual([]);
   });

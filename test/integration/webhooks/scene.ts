@@ -111,7 +111,7 @@ export async function receiverUntil(
       const receiver = await scene.client.get(receivers, scene.ref(name));
       return is(receiver) ? receiver : undefined;
     },
-    { timeoutMs: 20_000, what: `Receiver ${name}` },
+    { timeoutMs: 60_000, what: `Receiver ${name}` },
   );
   return found;
 }

@@ -93,7 +93,7 @@ test(
     const rotated = "a new secret that nobody can guess";
     await createSecret(scene, "hooks", rotated);
     scene.jump(70_000);
-    await waitFor(async () => (await post(url, body, signed(body, rotated))) === 202, { timeoutMs: 20_000 });
+    await waitFor(async () => (await post(url, body, signed(body, rotated))) === 202, { timeoutMs: 60_000 });
     expect(await post(url, body, signed(body, secret))).toBe(401);
   },
   testTimeoutMs,
@@ -219,7 +219,7 @@ test(
     expect(scene.runs).toEqual([`up@${first}`]);
 
     const second = server.commit();
-    await waitFor(async () => (await post(url, body, signed(body))) === 202, { timeoutMs: 20_000 });
+    await waitFor(async () => (await post(url, body, signed(body))) === 202, { timeoutMs: 60_000 });
     await scene.isReady("web", second);
     expect(scene.runs).toEqual([`up@${first}`, `up@${second}`]);
   },

@@ -437,7 +437,7 @@ test(
     // A requested retry does not wait.
     const body = { metadata: { annotations: { "pulumi.com/reconciliation-request": "now" } } };
     await scene.client.patch(workspaces, scene.ref("web"), { patch: { type: "merge", body } });
-    await waitFor(() => scene.agents.retries === 2, { timeoutMs: 5000, what: "the requested retry" });
+    await waitFor(() => scene.agents.retries === 2, { timeoutMs: 45_000, what: "the requested retry" });
     scene.agents.answer = failed;
     await scene.reconciled("web");
     expect(scene.agents.retries).toBe(2);
@@ -457,7 +457,7 @@ test(
     const isScaledToZero = async (): Promise<boolean> => (await scene.statefulSet("web")).spec?.replicas === 0;
     const reconciling = setInterval(() => scene.reconcile("web"), 200);
     try {
-      await waitFor(isScaledToZero, { timeoutMs: 20_000, what: "the workspace to be scaled to zero" });
+      await waitFor(isScaledToZero, { timeoutMs: 45_000, what: "the workspace to be scaled to zero" });
     } finally {
       clearInterval(reconciling);
     }

@@ -169,7 +169,7 @@ export class WorkspaceScene extends Scene {
         this.#figure("workqueue_work_duration_seconds_count") > before &&
         this.#figure("workqueue_depth") === 0 &&
         this.#figure("controller_runtime_active_workers") === 0,
-      { timeoutMs: 15_000, what: `the reconcile of ${name} to end` },
+      { timeoutMs: 45_000, what: `the reconcile of ${name} to end` },
     );
   }
 
@@ -210,7 +210,7 @@ export class WorkspaceScene extends Scene {
       const isSeen = status?.observedGeneration === metadata.generation;
       return isSeen && ready?.reason === reason && ready.message.includes(text);
     };
-    return await this.untilObject(workspaces, name, { what: `${reason} ${text}`, is, timeoutMs: 15_000 });
+    return await this.untilObject(workspaces, name, { what: `${reason} ${text}`, is, timeoutMs: 45_000 });
   }
 
   /** Creates a pod of the current template, like the StatefulSet's controller. */

@@ -45,7 +45,7 @@ test("a workspace without stacks whose image cannot be pulled becomes ready once
       const pod = await scene.client.find(builtin.pods, scene.ref("web-workspace-0"));
       return pod?.metadata.uid !== stuck.metadata.uid || pod?.metadata.deletionTimestamp !== undefined;
     },
-    { timeoutMs: 15_000, what: "the broken pod to be deleted" },
+    { timeoutMs: 45_000, what: "the broken pod to be deleted" },
   );
   await scene.simulatePod("web");
   await scene.becomes("web", "Succeeded");

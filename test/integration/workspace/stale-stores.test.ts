@@ -21,7 +21,7 @@ const behind = (settings: Partial<WorkspaceSettings> = {}): Promise<WorkspaceSce
 /** The store lists the Updates once; after that the controller has read them twice. */
 async function updatesRead(scene: WorkspaceScene): Promise<void> {
   const isRead = (): boolean => scene.requests("list", "updates").length >= 3;
-  await waitFor(isRead, { timeoutMs: 20_000, what: "the Updates to be read" });
+  await waitFor(isRead, { timeoutMs: 45_000, what: "the Updates to be read" });
   expect(scene.requests("get", "updates").map(({ status }) => status)).toContain(200);
 }
 

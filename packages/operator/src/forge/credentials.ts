@@ -12,8 +12,8 @@ export type ForgeAccess =
   | { readonly kind: "found"; readonly credentials: ForgeCredentials }
   /** The Secret has not the keys. */
   | { readonly kind: "invalid"; readonly message: string }
-  /** GitHub does not exchange the key of the App for a token. */
-  | { readonly kind: "refused"; readonly message: string };
+  /** GitHub does not exchange the key of the App for a token; or it does not respond. */
+  | { readonly kind: "refused" | "unavailable"; readonly message: string };
 
 interface ExchangeOptions {
   readonly target: ForgeTarget;
@@ -46,7 +46,7 @@ async function exchanged(
 ): Promise<ForgeAccess> {
   if (target.type !== "GitHub") return { kind: "invalid", message: messages.appElsewhere(target.type) };
   const token = await githubApps.tokenFor(app, signal);
-  if (!token.ok) return { kind: "refused", message: token.message };
+  if (!token.ok) return { kind: token.isTemporary ? "unavailable" : "refused", message: token.message };
   const { ca } = app;
   return {
     kind: "found",

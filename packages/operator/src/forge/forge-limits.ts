@@ -1,8 +1,10 @@
 /**
  * Which forges can be called now, for each namespace: a forge that does not respond, or that limits requests, is left alone for a
- * while, and only a few requests to it run at a time. So one slow forge does not delay the others.
+ * while, and only a few requests to it run at a time. So one slow forge does not delay the others. Those that wait for a forge are
+ * woken in order when it is their turn.
  */
 import type { ForgeErrorKind } from "@pko/forge";
+import type { Key } from "@pko/kube";
 
 import { jittered } from "../shared/pauses.ts";
 
@@ -10,6 +12,8 @@ interface Line {
   inFlight: number;
   failures: number;
   restUntil: number;
+  /** In order. Whether they were woken, and have neither started a request nor decided to wait or to leave since. */
+  readonly waiting: Map<Key, { isWoken: boolean }>;
 }
 
 export interface ForgeState {
@@ -18,38 +22,92 @@ export interface ForgeState {
   readonly restUntil: number;
 }
 
+interface Request<T> {
+  /** By namespace and host: a tenant must not be able to delay others. */
+  readonly line: string;
+  readonly key: Key;
+  readonly send: () => Promise<T>;
+  /** Finds out whether it failed. */
+  readonly failureIn: (result: T) => Failure | undefined;
+}
+
 const maxInFlight = 2;
 const leastRestMs = 1000;
 const mostRestMs = 60_000;
 
 export class ForgeLimits {
-  /** By namespace and host: a tenant must not be able to delay others. */
   readonly #lines = new Map<string, Line>();
+  readonly #lineOf = new Map<Key, string>();
+  readonly #wake: (key: Key) => void;
 
-  stateOf(line: string): ForgeState {
-    const { inFlight = 0, restUntil = 0 } = this.#lines.get(line) ?? {};
-    return { isBusy: inFlight >= maxInFlight, restUntil };
+  constructor(wake: (key: Key) => void) {
+    this.#wake = wake;
   }
 
-  /** Runs a request. `failureIn` finds out whether it failed. */
-  async run<T>(line: string, request: () => Promise<T>, failureIn: (result: T) => Failure | undefined): Promise<T> {
-    const known = this.#lines.get(line) ?? { inFlight: 0, failures: 0, restUntil: 0 };
-    this.#lines.set(line, known);
+  /** For this key: nobody overtakes those that wait already. */
+  stateOf(line: string, key: Key): ForgeState {
+    const { inFlight = 0, restUntil = 0, waiting } = this.#lines.get(line) ?? {};
+    const isOvertaking = waiting !== undefined && waiting.size > 0 && !waiting.has(key);
+    return { isBusy: inFlight >= maxInFlight || isOvertaking, restUntil };
+  }
+
+  /** Wakes the key when it is its turn. One that was woken, and waits again, keeps its place. */
+  wait(line: string, key: Key): void {
+    if (this.#lineOf.get(key) !== line) this.leave(key);
+    this.#lineOf.set(key, line);
+    this.#known(line).waiting.set(key, { isWoken: false });
+    this.#wakeNext(line);
+  }
+
+  /** It waits for no forge. */
+  leave(key: Key): void {
+    const line = this.#lineOf.get(key);
+    if (line === undefined) return;
+    this.#lineOf.delete(key);
+    this.#lines.get(line)?.waiting.delete(key);
+    this.#wakeNext(line);
+  }
+
+  /** Sends a request. If the forge is busy, nothing is sent. */
+  async run<T>({ line, key, send, failureIn }: Request<T>): Promise<T | "busy"> {
+    if (this.stateOf(line, key).isBusy) return "busy";
+    const known = this.#known(line);
     known.inFlight += 1;
+    this.leave(key);
     try {
-      const result = await request();
-      const failure = failureIn(result);
-      if (!failure || !temporary.has(failure.error)) {
-        known.failures = 0;
-      } else {
-        known.failures += 1;
-        const growing = Math.min(mostRestMs, leastRestMs * 2 ** (known.failures - 1));
-        known.restUntil = failure.at + jittered(Math.max(growing, failure.retryAfterMs ?? 0), line);
-      }
+      const result = await send();
+      recordResult(known, failureIn(result), line);
       return result;
     } finally {
       known.inFlight -= 1;
-      if (known.inFlight === 0 && known.failures === 0) this.#lines.delete(line);
+      this.#wakeNext(line);
+    }
+  }
+
+  #known(line: string): Line {
+    const known = this.#lines.get(line) ?? { inFlight: 0, failures: 0, restUntil: 0, waiting: new Map() };
+    this.#lines.set(line, known);
+    return known;
+  }
+
+  #wakeNext(line: string): void {
+    const known = this.#lines.get(line);
+    if (!known) return;
+    const { inFlight, failures, waiting } = known;
+    if (inFlight === 0 && failures === 0 && waiting.size === 0) this.#lines.delete(line);
+    let free =
+      maxInFlight -
+      inFlight -
+      waiting
+        .values()
+        .filter(({ isWoken }) => isWoken)
+        .toArray().length;
+    for (const [key, place] of waiting) {
+      if (free <= 0) return;
+      if (place.isWoken) continue;
+      place.isWoken = true;
+      free -= 1;
+      this.#wake(key);
     }
   }
 }
@@ -62,3 +120,13 @@ interface Failure {
 }
 
 const temporary: ReadonlySet<ForgeErrorKind> = new Set<ForgeErrorKind>(["unavailable", "rateLimited"]);
+
+function recordResult(known: Line, failure: Failure | undefined, line: string): void {
+  if (!failure || !temporary.has(failure.error)) {
+    known.failures = 0;
+    return;
+  }
+  known.failures += 1;
+  const growing = Math.min(mostRestMs, leastRestMs * 2 ** (known.failures - 1));
+  known.restUntil = failure.at + jittered(Math.max(growing, failure.retryAfterMs ?? 0), line);
+}

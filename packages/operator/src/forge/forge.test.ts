@@ -40,6 +40,8 @@ describe("credentials", () => {
   test("an App that is refused is reported", async () => {
     const refusing: GitHubAppTokens = { tokenFor: async () => ({ ok: false, message: "no" }) };
     expect(await resolve(appKeys, "GitHub", refusing)).toEqual({ kind: "refused", message: "no" });
+    const down: GitHubAppTokens = { tokenFor: async () => ({ ok: false, message: "down", isTemporary: true }) };
+    expect(await resolve(appKeys, "GitHub", down)).toEqual({ kind: "unavailable", message: "down" });
   });
 
   test("only GitHub has Apps", async () => {
@@ -61,53 +63,105 @@ describe("limits", () => {
     readonly error?: ForgeErrorKind;
     readonly retryAfterMs?: number;
   }
+  const failureIn = ({ error, ...rest }: Result) => (error ? { error, ...rest, at: 0 } : undefined);
   const run = (limits: ForgeLimits, result: Result, line = "a") =>
-    limits.run(
-      line,
-      () => Promise.resolve(result),
-      ({ error, ...rest }) => (error ? { error, ...rest, at: 0 } : undefined),
-    );
+    limits.run({ line, key: "team/one", send: () => Promise.resolve(result), failureIn });
+  const restOf = (limits: ForgeLimits, line = "a"): number => limits.stateOf(line, "team/one").restUntil;
+
+  /** Keys are woken in this order. A request ends when its function is called. */
+  function opened() {
+    const woken: string[] = [];
+    const limits = new ForgeLimits((key) => woken.push(key));
+    const ends = new Map<string, (result: Result) => void>();
+    const start = (key: string, line = "a") => {
+      const { promise, resolve: end } = Promise.withResolvers<Result>();
+      ends.set(key, end);
+      return limits.run({ line, key, send: () => promise, failureIn });
+    };
+    const end = async (key: string): Promise<void> => {
+      ends.get(key)?.({});
+      await Bun.sleep(0);
+    };
+    return { limits, woken, start, end };
+  }
 
   test("a forge rests longer after each failure, and is called again after a success", async () => {
-    const limits = new ForgeLimits();
+    const { limits } = opened();
     const rests: number[] = [];
     for (let failures = 0; failures < 10; failures++) {
       await run(limits, { error: "unavailable" });
-      rests.push(limits.stateOf("a").restUntil);
+      rests.push(restOf(limits));
     }
     expect(rests.map((ms) => Math.round(ms / 1000)).slice(0, 3)).toEqual([1, 2, 4]);
     expect(rests.at(-1)).toBeLessThan(67_000);
-    expect(limits.stateOf("b").restUntil).toBe(0);
+    expect(restOf(limits, "b")).toBe(0);
     await run(limits, {});
-    expect(limits.stateOf("a")).toEqual({ isBusy: false, restUntil: 0 });
+    expect(limits.stateOf("a", "team/one")).toEqual({ isBusy: false, restUntil: 0 });
   });
 
   test("a forge rests as long as it wants", async () => {
-    const limits = new ForgeLimits();
+    const { limits } = opened();
     await run(limits, { error: "rateLimited", retryAfterMs: 600_000 });
-    expect(limits.stateOf("a").restUntil).toBeGreaterThan(500_000);
+    expect(restOf(limits)).toBeGreaterThan(500_000);
   });
 
   test("a rejected request is no reason to rest", async () => {
-    const limits = new ForgeLimits();
+    const { limits } = opened();
     await run(limits, { error: "unauthorized" });
-    expect(limits.stateOf("a").restUntil).toBe(0);
+    expect(restOf(limits)).toBe(0);
   });
 
-  test("only a few requests run at a time", async () => {
-    const limits = new ForgeLimits();
-    const { promise, resolve: end } = Promise.withResolvers<Result>();
-    const open = [1, 2].map(() =>
-      limits.run(
-        "a",
-        () => promise,
-        () => undefined,
-      ),
-    );
-    expect(limits.stateOf("a").isBusy).toBe(true);
-    expect(limits.stateOf("b").isBusy).toBe(false);
-    end({});
-    await Promise.all(open);
-    expect(limits.stateOf("a").isBusy).toBe(false);
+  test("only a few requests run at a time, also of passes that began together", async () => {
+    const { limits, start, end } = opened();
+    const keys = ["one", "two", "three"];
+    expect(keys.map((key) => limits.stateOf("a", key).isBusy)).toEqual([false, false, false]);
+    const [one, two, three] = keys.map((key) => start(key));
+    expect(await three).toBe("busy");
+    expect(limits.stateOf("b", "three").isBusy).toBe(false);
+    await end("one");
+    await end("two");
+    expect(await Promise.all([one, two])).toEqual([{}, {}]);
+    expect(limits.stateOf("a", "three").isBusy).toBe(false);
+  });
+
+  test("those that wait are woken in order, and nobody overtakes them", async () => {
+    const { limits, woken, start, end } = opened();
+    void start("one");
+    void start("two");
+    for (const key of ["three", "four", "five"]) limits.wait("a", key);
+    expect(woken).toEqual([]);
+    await end("one");
+    expect(woken).toEqual(["three"]);
+    expect(await start("late")).toBe("busy");
+    void start("three");
+    expect(woken).toEqual(["three"]);
+    await end("two");
+    expect(woken).toEqual(["three", "four"]);
+    // It was woken, and had nothing to send.
+    limits.leave("four");
+    expect(woken).toEqual(["three", "four", "five"]);
+  });
+
+  test("one that has to wait again keeps its place", async () => {
+    const { limits, woken, start, end } = opened();
+    void start("one");
+    void start("two");
+    limits.wait("a", "three");
+    limits.wait("a", "four");
+    await end("one");
+    limits.wait("a", "three");
+    expect(woken).toEqual(["three", "three"]);
+  });
+
+  test("one that waits for another forge has left the first one", async () => {
+    const { limits, woken, start, end } = opened();
+    for (const key of ["one", "two"]) void start(key);
+    for (const key of ["three", "four"]) void start(key, "b");
+    limits.wait("a", "moved");
+    limits.wait("b", "moved");
+    await end("one");
+    expect(woken).toEqual([]);
+    await end("three");
+    expect(woken).toEqual(["moved"]);
   });
 });

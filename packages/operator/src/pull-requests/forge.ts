@@ -61,6 +61,8 @@ export function statusReporter(settings: ForgeListerSettings): ReportStatus {
   };
 }
 
+const accessProblems = { invalid: "credentials", refused: "rejected", unavailable: "unreachable" } as const;
+
 type ForgeAccount = Pick<ForgeRepository, "target" | "secret">;
 
 /** `client` throws a ForgeError if the target is not valid. */
@@ -71,8 +73,7 @@ async function openForge(
 ): Promise<{ readonly kind: "opened"; readonly client: () => Forge } | FailedList> {
   const access = await forgeCredentials(secret.name, secret.values, { target, githubApps, signal });
   if (access.kind !== "found") {
-    const problem = access.kind === "invalid" ? "credentials" : "rejected";
-    return { kind: "failed", problem, message: access.message };
+    return { kind: "failed", problem: accessProblems[access.kind], message: access.message };
   }
   const trusted = await trustedCaCertificates(inherited);
   const http = forgeHttp({ policy, environment: inherited, signal, ...(trusted !== undefined && { ca: trusted }) });

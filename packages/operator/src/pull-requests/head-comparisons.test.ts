@@ -21,6 +21,7 @@ function opened(paths: Readonly<Record<string, readonly string[]>> = {}) {
   const [woken, started]: [string[], string[]] = [[], []];
   const compare = async (_: unknown, { from, to }: CommitPair): Promise<ComparedCommits> => {
     started.push(`${from}..${to}`);
+    if (to === "later" && started.length === 1) return { kind: "unreachable", reason: "it does not respond" };
     return to === "lost" ? { kind: "unknown", reason: "it is lost" } : { kind: "compared", paths: paths[to] ?? [] };
   };
   const comparisons = headComparisons({ comparer: { compare }, wake: (key) => woken.push(key), clock });
@@ -36,6 +37,17 @@ test("the Stack is woken when its heads are compared", async () => {
   await clock.advance(0);
   expect(woken).toEqual(["team/web", "team/web", "team/web"]);
   expect(known()).toEqual({ h1: true, h2: false, lost: true });
+});
+
+test("a head is compared again after a moment if the server cannot be reached", async () => {
+  const { clock, comparisons, started, known } = opened();
+  comparisons.follow("team/web", wanted("c0", ["later"]));
+  await clock.advance(0);
+  expect(known()).toEqual({});
+  comparisons.follow("team/web", wanted("c0", ["later"]));
+  await clock.advance(5000);
+  expect(known()).toEqual({ later: false });
+  expect(started).toEqual(["c0..later", "c0..later"]);
 });
 
 test("Stacks with different filters share a comparison", async () => {

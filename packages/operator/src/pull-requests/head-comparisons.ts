@@ -110,7 +110,9 @@ class Heads implements HeadComparisons {
     if (!followed) return;
     for (const [head, comparison] of openComparisons(followed)) {
       const result = this.#comparisons.latest(comparison);
-      if (result) followed.verdicts.set(head, isAffecting(result, followed.pathFilters));
+      // A server that cannot be reached is tried again.
+      if (result && result.kind !== "unreachable")
+        followed.verdicts.set(head, isAffecting(result, followed.pathFilters));
     }
     this.#compare(key, followed);
   }
@@ -123,8 +125,10 @@ function openComparisons({ remote, bases, verdicts }: FollowedHeads): (readonly 
 /** Characters of paths, for each filter: matching more would stop the operator for longer than some 10 ms. */
 const maxMatchedChars = 4 * 1024 * 1024;
 
+type FinalResult = Exclude<ComparedCommits, { kind: "unreachable" }>;
+
 /** In doubt, the pull request is previewed. */
-function isAffecting(result: ComparedCommits, pathFilters: readonly string[]): boolean {
+function isAffecting(result: FinalResult, pathFilters: readonly string[]): boolean {
   if (result.kind === "unknown") return true;
   const chars = result.paths.reduce((sum, path) => sum + path.length, 0);
   return chars * pathFilters.length > maxMatchedChars || result.paths.some(globSelector(pathFilters));

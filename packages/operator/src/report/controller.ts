@@ -29,7 +29,7 @@ import { classReader, classWatches, type ClassReflectors } from "../shared/works
 import type { GitHubAppTokens } from "../sources/github-app.ts";
 import { reportEvents } from "./events.ts";
 import { Lanes } from "./lanes.ts";
-import { namesIn, observeReport, reportSettings } from "./observe.ts";
+import { forgeLine, namesIn, observeReport, reportSettings } from "./observe.ts";
 import type { Outcome } from "./outcome.ts";
 import { performReport } from "./perform.ts";
 import { planReport } from "./rules/index.ts";
@@ -114,7 +114,7 @@ function reportReconciler(options: ReportControllerOptions, { memory, classes, s
   const { client, events, updates, stacks, references, githubApps, http } = options;
   const { metrics = metricsRegistry(), clock = systemClock } = options;
   const open = openHttp(http, () => clock.monotonic());
-  const limits = new ForgeLimits();
+  const limits = new ForgeLimits(wake);
   const unrecorded = new Map<Key, Delivered>();
   const requests = metrics.counter({
     name: "report_requests_total",
@@ -141,12 +141,18 @@ function reportReconciler(options: ReportControllerOptions, { memory, classes, s
     eventsOf: reportEvents,
     remember,
     publish(key, { view, plan }) {
-      const { access } = view;
+      const { access, subject } = view;
+      if (plan.outcome.kind === "waiting" && subject) {
+        limits.wait(forgeLine(subject.stack, subject.target.url), key);
+        return;
+      }
+      limits.leave(key);
       if (plan.outcome.kind !== "unchanged") unrecorded.delete(key);
       if (plan.outcome.kind !== "failed" || !access) return;
       references.follow(referenceUser(key), { objects: [access.secret], wake: () => retryNow(key) });
     },
     cleanUp(key) {
+      limits.leave(key);
       unrecorded.delete(key);
       references.forget(referenceUser(key));
     },
@@ -168,6 +174,7 @@ function remember({ memory }: ReportView, { outcome, requeueAt }: ReportPlan): R
     case "superseded":
       return undefined;
     case "unchanged":
+    case "waiting":
     case "due":
       return memory;
     case "failed":

@@ -46,7 +46,7 @@ function observed(scene: Scene): ReportView | undefined {
     stacks: storeOf([scene.stack ?? reporting], keyOf),
     classes: () => applied,
     suspension: { isOn: isSuspended },
-    limits: new ForgeLimits(),
+    limits: new ForgeLimits(() => undefined),
     unrecorded: scene.unrecorded ?? new Map<Key, Delivered>(),
   };
   return observeReport(world, keyOf(update), { now, memory: undefined });

@@ -1,7 +1,7 @@
 /** All reads of a report's pass, except those of its steps. */
 import { isComplete, stackKind, type ReportSettings, type Stack, type StackSpec, type Update } from "@pko/api";
 import { targetOf } from "@pko/forge";
-import { refKey, type Key, type Moment, type Store } from "@pko/kube";
+import { keyOf, refKey, type Key, type Moment, type Store } from "@pko/kube";
 
 import type { ForgeLimits } from "../forge/forge-limits.ts";
 import type { Suspension } from "../shared/channels/suspension.ts";
@@ -50,7 +50,7 @@ function subjectOf(world: ReportWorld, update: Update): Subject | undefined {
     ...comparedWithOthers(world.updates, stack, update),
     isNamed: namesIn(stack).includes(update.metadata.name ?? ""),
     isSuspended: world.suspension.isOn || (specOf(stack)?.suspend ?? false),
-    forge: world.limits.stateOf(forgeLine(stack, target.url)),
+    forge: world.limits.stateOf(forgeLine(stack, target.url), keyOf(update)),
   };
 }
 

@@ -4,6 +4,8 @@ import type { ReportProblem, UpdateReport } from "@pko/api";
 export type Outcome =
   /** Nothing to report, or everything is reported, or the rest has to wait. */
   | { readonly kind: "unchanged" }
+  /** For the forge, which others are calling. */
+  | { readonly kind: "waiting" }
   /** A later Update reports about the commit. */
   | { readonly kind: "superseded" }
   /** The Update has ended, and nothing about it is reported yet. */

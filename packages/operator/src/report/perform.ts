@@ -5,7 +5,7 @@ import { keyOf, stepDone, type Client, type Key, type Performed, type PerformCon
 import { decodeContent, type RecordContent } from "@pko/records";
 
 import { forgeCredentials, secretValues } from "../forge/credentials.ts";
-import type { ForgeLimits } from "../forge/forge-limits.ts";
+import type { ForgeLimits, ForgeState } from "../forge/forge-limits.ts";
 import type { OpenHttp } from "../forge/open-http.ts";
 import { versionOf } from "../inputs/reference-poller.ts";
 import { updateRecords } from "../kinds.ts";
@@ -42,7 +42,9 @@ export async function performReport(tools: ReportTools, step: Step, context: Con
       return { kind: "replan", facts: { details: await readDetails(tools.client, update, context.signal) } };
     case "send": {
       if (access?.kind !== "found") return stepDone;
-      const answer = await deliver(tools, { subject, report: step.report, access }, context.signal);
+      const answer = await deliver(tools, { update, subject, report: step.report, access }, context.signal);
+      // Others may have called it since the pass began.
+      if (answer === "busy") return { kind: "replan", facts: { subject: { ...subject, forge: busy(subject) } } };
       tools.count(answer);
       if (answer.kind === "delivered") tools.unrecorded.set(keyOf(update), answer);
       return { kind: "replan", facts: { answer } };
@@ -90,21 +92,25 @@ async function readKnownOutputs(client: Client, { metadata, status }: Update, si
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+const busy = ({ forge: state }: Subject): ForgeState => ({ ...state, isBusy: true });
+
 interface Delivery {
+  readonly update: Update;
   readonly subject: Subject;
   readonly report: Report;
   readonly access: Extract<Access, { kind: "found" }>;
 }
 
 /** Reports about the same commit, or the same pull request, are sent one after the other. */
-async function deliver(tools: ReportTools, delivery: Delivery, signal: AbortSignal): Promise<Answer> {
-  const { subject, report, access } = delivery;
+async function deliver(tools: ReportTools, delivery: Delivery, signal: AbortSignal): Promise<Answer | "busy"> {
+  const { update, subject, report, access } = delivery;
   const { stack, target, commit, pullRequest = commit } = subject;
   const http = await tools.open(access.credentials, signal);
-  const send = (): Promise<Answer> => answerOf(async () => await sendReport(delivery, http));
+  const deliverNow = (): Promise<Answer> => answerOf(async () => await sendReport(delivery, http));
   const lane = `${target.url} ${target.repository} ${pullRequest} ${report.status.context}`;
   const failureIn = (answer: Answer) => (answer.kind === "failed" ? { ...answer, at: tools.now() } : undefined);
-  return await tools.limits.run(forgeLine(stack, target.url), () => tools.lanes.run(lane, send), failureIn);
+  const send = (): Promise<Answer> => tools.lanes.run(lane, deliverNow);
+  return await tools.limits.run({ line: forgeLine(stack, target.url), key: keyOf(update), send, failureIn });
 }
 
 async function sendReport({ subject, report, access }: Delivery, http: ForgeHttp): Promise<Answer> {

@@ -18,6 +18,7 @@ export function reportStatus({ update, now }: ReportView, { outcome }: ReportPla
 function reportFor(outcome: Outcome, before: UpdateReport | undefined, now: string): UpdateReport | undefined {
   switch (outcome.kind) {
     case "unchanged":
+    case "waiting":
       return before;
     case "superseded":
       return undefined;

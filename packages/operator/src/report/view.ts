@@ -53,7 +53,7 @@ export type PlanFate =
 export type Access =
   | { readonly kind: "found"; readonly secret: PolledObject; readonly credentials: ForgeCredentials }
   | { readonly kind: "missing" | "forbidden"; readonly secret: PolledObject }
-  | { readonly kind: "invalid" | "refused"; readonly secret: PolledObject; readonly message: string };
+  | { readonly kind: "invalid" | "refused" | "unavailable"; readonly secret: PolledObject; readonly message: string };
 
 /** What a comment shows, besides the status of the Update. */
 export interface Details {

@@ -9,7 +9,7 @@ import type { GitRefs } from "./git-remote.ts";
 type GitFailure = Extract<GitRefs, { kind: "failed" }>;
 
 /** Only "unreachable" means that the server does not respond. */
-interface FailedPoll {
+export interface FailedPoll {
   readonly kind: "failed";
   readonly problem: string;
   readonly retryAfterMs?: number;

@@ -43,7 +43,9 @@ const needsGit: NeedsGit = { kind: "needsGit" };
 /** The paths of the files that differ between two commits; `reason` is a clause. */
 export type ComparedCommits =
   | { readonly kind: "compared"; readonly paths: readonly string[] }
-  | { readonly kind: "unknown"; readonly reason: string };
+  | { readonly kind: "unknown"; readonly reason: string }
+  /** Another attempt may succeed. */
+  | { readonly kind: "unreachable"; readonly reason: string; readonly retryAfterMs?: number };
 
 interface HttpReader {
   list(remote: GitRemote, refs: readonly string[], signal: AbortSignal): Promise<GitRefs | NeedsGit>;
@@ -68,7 +70,7 @@ export function httpReader(settings: GitSettings, clock: Clock): HttpReader {
     list: (remote, names, signal) =>
       reader.read(remote, (url, uploadPack, options) => listRefs(url, { names, uploadPack }, options), signal),
     async compare(remote, commits, signal) {
-      const compare: Ask<ComparedCommits> = (url, uploadPack, options) =>
+      const compare: Ask<Exclude<ComparedCommits, { kind: "unreachable" }>> = (url, uploadPack, options) =>
         compareCommits(url, { ...commits, uploadPack }, options);
       const result = await reader.read(remote, compare, signal);
       switch (result.kind) {
@@ -78,10 +80,15 @@ export function httpReader(settings: GitSettings, clock: Clock): HttpReader {
         case "needsGit":
           return { kind: "unknown", reason: "only git can read the repository" };
         case "failed":
-          return { kind: "unknown", reason: result.message };
+          return notCompared(result);
       }
     },
   };
+}
+
+function notCompared({ problem, message: reason, retryAfterMs }: Failed): ComparedCommits {
+  if (problem !== "unreachable") return { kind: "unknown", reason };
+  return { kind: "unreachable", reason, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
 type RequestFailure = Exclude<ListedRefs | TreeDiff, { kind: "listed" | "compared" | "unknown" }>;

@@ -3,17 +3,27 @@
  * current result, and its key is woken when the result has changed. Which poll starts next is decided by `PollQueue`.
  */
 import { candidateRefs, type GitRef } from "@pko/api";
-import { namespaceOf, silentLogger, systemClock, type Clock, type Key, type Logger, type Registry } from "@pko/kube";
+import { namespaceOf, type Key, type Registry } from "@pko/kube";
 
 import type { Push } from "../shared/channels/pushes.ts";
 import { contentHash } from "../shared/digest.ts";
 import { isSameRepository, repositoryId } from "../shared/repository-id.ts";
-import { Endpoints } from "./endpoints.ts";
 import type { NeedsGit } from "./git-http.ts";
 import type { RefLister, Transport } from "./git-lister.ts";
 import { hostOf, unreachable, unresponsive, type GitRefs, type GitRemote } from "./git-remote.ts";
+import {
+  gatherMs,
+  GroupPoller,
+  pollAfterPushAt,
+  reportedFailures,
+  unpolled,
+  type GroupPollerOptions,
+  type PollGroup,
+  type PollStart,
+} from "./group-poller.ts";
+import { inTime } from "./in-time.ts";
 import { pollMetrics, type PollGauges, type PollMetrics } from "./poll-metrics.ts";
-import { PollQueue, type Poll, type PollLimits, type StartedPoll } from "./poll-queue.ts";
+import { PollQueue, type Poll, type PollLimits } from "./poll-queue.ts";
 import type { SourceProblem } from "./source-view.ts";
 
 export interface GitFollow extends GitRemote {
@@ -44,12 +54,8 @@ export interface GitPoller {
   stop(): void;
 }
 
-interface GitPollerOptions {
+interface GitPollerOptions extends GroupPollerOptions {
   readonly lister: RefLister;
-  readonly wake: (key: Key) => void;
-  readonly clock?: Clock;
-  readonly log?: Logger;
-  readonly random?: () => number;
   readonly metrics?: Registry;
   /** Called when a poll has found another commit for a Stack, for traces. */
   readonly onFound?: (key: Key, poll: FoundCommit) => void;
@@ -67,21 +73,13 @@ const limits: Readonly<Record<Transport, PollLimits & { readonly timeoutMs: numb
   http: { total: 256, perHost: 32, perNamespace: 64, suspects: 64, timeoutMs: 20_000 },
   git: { total: 8, perHost: 4, perNamespace: 4, suspects: 2, timeoutMs: 30_000 },
 };
-/** Requests of several Stacks in a burst, such as after a start, share one poll. */
-const gatherMs = 50;
 /** When a server responds again, its repositories are polled within this time. */
 const maxSpreadMs = 60_000;
-/** An unreachable repository is reported after this many polls to Stacks that have a result. */
-const reportedFailures = 3;
 /** While webhooks arrive, polling is only a safety net. */
 const slowdown = 5;
 const slowestMs = 10 * 60_000;
 /** A repository without pushes for this time may have lost its webhook. */
 const trustPushesMs = 24 * 3_600_000;
-/** However many pushes are reported, a repository is not polled more often because of them. */
-const pushSpacingMs = 1000;
-/** A forge may send a webhook before all of its servers know the commit: a poll that finds no change is repeated. */
-const pushRetriesMs = [2000, 10_000, 30_000];
 
 interface Follower {
   readonly refs: readonly string[];
@@ -101,28 +99,19 @@ interface Follower {
 type Listed = Extract<GitRefs, { kind: "listed" }>;
 type Failed = Extract<GitRefs, { kind: "failed" }>;
 
-interface Group {
+interface Group extends PollGroup<QueuedPoll> {
+  readonly followers: Map<Key, Follower>;
   readonly remote: GitRemote;
   readonly host: string;
   /** For webhooks: `repositoryId`. */
   readonly repository: string;
   /** Identifies the server and the credentials. */
   readonly server: string;
-  readonly followers: Map<Key, Follower>;
   /** The last list, the names that it covers, and when its poll started. */
   listed?: { readonly list: Listed; readonly refs: ReadonlySet<string>; readonly at: number };
   failed?: { readonly failure: Failed; readonly at: number };
-  failures: number;
-  /** The poll that waits for a slot. */
-  waiting?: QueuedPoll;
-  isRunning: boolean;
-  /** A push was reported that no poll has started after. */
-  pushedAt?: number;
-  /** Polls since the last push that found no change. */
-  pushTries: number;
   /** Whether the second poll is scheduled, at a random time. */
   isSpread?: boolean;
-  timer?: { readonly at: number; readonly cancel: () => void };
 }
 
 /** A poll that is due. */
@@ -137,52 +126,39 @@ export function gitPoller(options: GitPollerOptions): GitPoller {
   return new Poller(options);
 }
 
-class Poller implements GitPoller {
+class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements GitPoller {
   readonly #options: GitPollerOptions;
-  readonly #clock: Clock;
-  readonly #log: Logger;
-  readonly #random: () => number;
   readonly #metrics: PollMetrics | undefined;
-  readonly #groups = new Map<string, Group>();
-  readonly #groupOf = new Map<Key, string>();
-  readonly #endpoints: Endpoints;
   readonly #queues: Readonly<Record<Transport, PollQueue<QueuedPoll>>>;
-  #lifetime = new AbortController();
 
   constructor(options: GitPollerOptions) {
+    super(options);
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.#log = options.log ?? silentLogger;
-    this.#random = options.random ?? Math.random;
-    this.#endpoints = new Endpoints(this.#clock, this.#random);
     this.#queues = { http: new PollQueue(limits.http), git: new PollQueue(limits.git) };
     this.#metrics = options.metrics && pollMetrics(options.metrics, () => this.#gauges());
   }
 
   latest(key: Key, wanted: GitFollow): GitPollResult {
-    const group = this.#groups.get(groupId(wanted));
+    const group = this.groups.get(groupId(wanted));
     return group ? resultFor(this.#asFollower(wanted, group.followers.get(key)), group) : { kind: "pending" };
   }
 
   follow(key: Key, wanted: GitFollow, seen: GitPollResult): void {
-    const id = groupId(wanted);
-    if (this.#groupOf.get(key) !== id) this.forget(key);
-    const group = this.#groups.get(id) ?? this.#addGroup(id, wanted);
+    const group = this.join(key, groupId(wanted), () => newGroup(wanted));
     const follower = this.#asFollower(wanted, group.followers.get(key));
     // What the Stack has read counts, even if it has become too old for a new follower in the meantime.
     follower.notBefore = Math.min(follower.notBefore, startOf(seen, group));
     group.followers.set(key, follower);
-    this.#groupOf.set(key, id);
     follower.reported = resultFor(follower, group);
     // A poll may have ended between the two calls.
-    if (!isSame(follower.reported, seen)) this.#options.wake(key);
+    if (!isSame(follower.reported, seen)) this.wake(key);
     if (group.waiting) this.#joinQueue(group, group.waiting, key);
-    else this.#schedule(group);
+    else this.schedule(group);
   }
 
   #asFollower(wanted: GitFollow, known: Follower | undefined): Follower {
     const { ref, everyMs, request } = wanted;
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     const isNewRequest = known !== undefined && known.request !== request;
     const notBefore = isNewRequest ? now : (known?.notBefore ?? now - everyMs);
     const isRequested = isNewRequest || (known?.isRequested ?? false);
@@ -195,131 +171,72 @@ class Poller implements GitPoller {
   pushed(push: Push): number {
     if (push.isPullRequest) return 0;
     const ids = push.repositories.flatMap((url) => repositoryId(url) ?? []);
-    const at = this.#clock.monotonic();
+    const at = this.clock.monotonic();
     let count = 0;
-    for (const group of this.#groups.values()) {
+    for (const group of this.groups.values()) {
       if (!ids.some((id) => isSameRepository(group.repository, id))) continue;
       const followers = [...group.followers].filter(([key, follower]) => isPushed(push, key, follower));
       for (const [, follower] of followers) follower.isPushed = true;
       count += followers.length;
-      if (followers.length > 0) this.#pollAfterPush(group, at);
+      if (followers.length > 0) this.pollAfterPush(group, at);
     }
     return count;
   }
 
-  #pollAfterPush(group: Group, at: number): void {
-    // More pushes do not postpone the poll.
-    group.pushedAt ??= at;
-    group.pushTries = 0;
-    // A poll that is scheduled earlier, or waits for a slot, starts after the push.
-    this.#schedule(group);
-  }
-
-  forget(key: Key): void {
-    const id = this.#groupOf.get(key);
-    const group = id === undefined ? undefined : this.#groups.get(id);
-    this.#groupOf.delete(key);
-    group?.followers.delete(key);
-    if (id === undefined || !group || group.followers.size > 0) return;
-    this.#cancel(group);
-    this.#groups.delete(id);
-  }
-
-  stop(): void {
-    this.#lifetime.abort();
-    for (const group of this.#groups.values()) this.#cancel(group);
-    this.#groups.clear();
-    this.#groupOf.clear();
-    this.#endpoints.clear();
-    this.#lifetime = new AbortController();
-  }
-
-  #addGroup(id: string, { url, credentials, ca }: GitRemote): Group {
-    const remote = { url, credentials, ...(ca !== undefined && { ca }) };
-    const host = hostOf(url);
-    const server = contentHash([host, credentials, ca]);
-    const repository = repositoryId(url) ?? url;
-    const group: Group = {
-      remote,
-      host,
-      repository,
-      server,
-      followers: new Map(),
-      failures: 0,
-      pushTries: 0,
-      isRunning: false,
-    };
-    this.#groups.set(id, group);
-    return group;
-  }
-
-  #cancel(group: Group): void {
-    group.timer?.cancel();
-    delete group.timer;
-    if (group.waiting) this.#queues[group.waiting.transport].remove(group.waiting);
-    delete group.waiting;
-  }
-
-  /** The shortest interval of the followers counts; a follower without a result is served immediately. */
-  #schedule(group: Group): void {
-    if (group.isRunning || group.waiting || group.followers.size === 0) return;
-    const now = this.#clock.monotonic();
-    const at = this.#isWanted(group) ? now + gatherMs : Math.max(now, this.#nextAt(group));
-    if (group.timer && group.timer.at <= at) return;
-    group.timer?.cancel();
-    group.timer = { at, cancel: this.#clock.after(at - now, () => this.#enqueue(group)) };
+  protected queueOf({ transport }: QueuedPoll): PollQueue<QueuedPoll> {
+    return this.#queues[transport];
   }
 
   #isWanted({ followers, listed, failed }: Group): boolean {
     return (!listed && !failed) || followers.values().some(({ reported }) => reported.kind === "pending");
   }
 
-  /** A server that rests is not disturbed, even after a push. */
-  #nextAt(group: Group): number {
+  /** A follower without a result is served immediately. A server that rests is not disturbed, even after a push. */
+  protected nextAt(group: Group, now: number): number {
+    if (this.#isWanted(group)) return now + gatherMs;
     const dueAt = this.#dueAt(group);
-    if (group.pushedAt === undefined) return dueAt;
-    const rested = this.#endpoints.resting(endpointOf(group))?.restsUntil ?? -Infinity;
-    const pauseMs = pushRetriesMs[group.pushTries - 1] ?? pushSpacingMs;
-    return Math.min(dueAt, Math.max(group.pushedAt + gatherMs, lastStartOf(group) + pauseMs, rested));
+    const pushedAt = pollAfterPushAt(group, lastStartOf(group));
+    if (pushedAt === undefined) return dueAt;
+    const rested = this.endpoints.resting(endpointOf(group))?.restsUntil ?? -Infinity;
+    return Math.min(dueAt, Math.max(pushedAt, rested));
   }
 
   #intervalOf({ everyMs, pushedAt = -Infinity }: Follower): number {
-    const isPushed = this.#clock.monotonic() - pushedAt < trustPushesMs;
+    const isPushed = this.clock.monotonic() - pushedAt < trustPushesMs;
     return isPushed ? Math.max(everyMs, Math.min(everyMs * slowdown, slowestMs)) : everyMs;
   }
 
-  /** Repositories that were first polled together are spread over the interval, and then do not stay in step. */
+  /** The shortest interval of the followers counts. Repositories that were first polled together are spread over it, and then do not stay in step. */
   #dueAt(group: Group): number {
     const everyMs = Math.min(...group.followers.values().map((follower) => this.#intervalOf(follower)));
-    const spread = group.isSpread ? 1 + 0.05 * this.#random() : 1 - 0.9 * this.#random();
+    const spread = group.isSpread ? 1 + 0.05 * this.random() : 1 - 0.9 * this.random();
     const last = lastStartOf(group);
-    const rested = this.#endpoints.resting(endpointOf(group))?.restsUntil ?? -Infinity;
-    return Math.max(last + everyMs * spread, rested + Math.min(everyMs, maxSpreadMs) * this.#random());
+    const rested = this.endpoints.resting(endpointOf(group))?.restsUntil ?? -Infinity;
+    return Math.max(last + everyMs * spread, rested + Math.min(everyMs, maxSpreadMs) * this.random());
   }
 
   /** The poll waits in the line of the Stack's namespace as well; one that a user has requested waits for no others. */
   #joinQueue(group: Group, waiting: QueuedPoll, key: Key): void {
     const namespace = namespaceOf(key);
     if (group.followers.get(key)?.isRequested && !waiting.isRequested) {
-      this.#cancel(group);
-      this.#enqueue(group);
+      this.cancel(group);
+      this.enqueue(group);
     } else if (!waiting.namespaces.has(namespace)) {
       waiting.namespaces.add(namespace);
-      this.#queues[waiting.transport].join(waiting, namespace);
-      this.#pump(waiting.transport);
+      this.queueOf(waiting).join(waiting, namespace);
+      this.pump(this.queueOf(waiting));
     }
   }
 
-  #enqueue(group: Group): void {
-    delete group.timer;
+  protected dueNow(group: Group): QueuedPoll {
     const transport = this.#options.lister.transportFor(group.remote);
     const endpoint = endpointOf(group);
-    const endpoints = this.#endpoints;
+    const { endpoints } = this;
     const isRequested = group.followers.values().some((follower) => follower.isRequested);
-    group.waiting = {
+    return {
       group,
       transport,
-      dueAt: this.#clock.monotonic(),
+      dueAt: this.clock.monotonic(),
       namespaces: new Set(group.followers.keys().map(namespaceOf)),
       host: group.host,
       endpoint,
@@ -328,83 +245,52 @@ class Poller implements GitPoller {
         return !isRequested && endpoints.failing(endpoint) !== undefined;
       },
     };
-    this.#queues[transport].push(group.waiting);
-    this.#pump(transport);
-  }
-
-  #pump(transport: Transport): void {
-    for (let next = this.#queues[transport].next(); next; next = this.#queues[transport].next()) {
-      const { poll, end } = next;
-      delete poll.group.waiting;
-      if (this.#isSpared(poll)) end();
-      else void this.#poll(next, this.#lifetime.signal);
-    }
   }
 
   /** While its server rests, a repository is not polled: a Stack that waits for a first result gets that of the server. */
-  #isSpared({ group, endpoint, isRequested }: QueuedPoll): boolean {
-    const resting = isRequested ? undefined : this.#endpoints.resting(endpoint);
+  protected isSpared({ group, endpoint, isRequested }: QueuedPoll): boolean {
+    const resting = isRequested ? undefined : this.endpoints.resting(endpoint);
     if (!resting) return false;
-    const at = this.#clock.monotonic();
-    if (this.#isWanted(group)) this.#record(group, resting.failure, { at, refs: new Set(), wasPushed: false });
-    else this.#schedule(group);
+    const at = this.clock.monotonic();
+    if (this.#isWanted(group)) this.#recordRefs(group, resting.failure, { at, refs: new Set(), wasPushed: false });
+    else this.schedule(group);
     return true;
   }
 
-  async #poll({ poll, end }: StartedPoll<QueuedPoll>, signal: AbortSignal): Promise<void> {
-    const { group, transport } = poll;
-    const at = this.#clock.monotonic();
-    group.isRunning = true;
-    const wasPushed = group.pushedAt !== undefined;
-    delete group.pushedAt;
+  protected async read({ group, transport }: QueuedPoll, signal: AbortSignal): Promise<ReadRefs> {
     const refs = [...new Set(group.followers.values().flatMap((follower) => follower.refs))].toSorted();
-    const result = await this.#list(poll, refs, signal);
-    end();
-    group.isRunning = false;
-    if (!signal.aborted && group.followers.size > 0) {
-      if (result.kind === "needsGit") this.#enqueueAgain(group, wasPushed ? at : undefined);
-      else this.#finish(poll, result, { at, refs: new Set(refs), wasPushed });
-    }
-    this.#pump(transport);
-  }
-
-  #enqueueAgain(group: Group, pushedAt: number | undefined): void {
-    if (pushedAt !== undefined) group.pushedAt ??= pushedAt;
-    this.#enqueue(group);
-  }
-
-  /** Ends in time, whatever the lister does. */
-  async #list({ group, transport }: QueuedPoll, refs: readonly string[], signal: AbortSignal): Promise<Polled> {
-    const ending = new AbortController();
-    const { promise: ended, resolve } = Promise.withResolvers<GitRefs>();
-    const end = (): void => {
-      resolve(unresponsive);
-      ending.abort();
-    };
-    const cancel = this.#clock.after(limits[transport].timeoutMs, end);
-    signal.addEventListener("abort", end, { once: true });
-    try {
-      const listing = this.#options.lister.list(group.remote, { refs, transport, signal: ending.signal });
-      return await Promise.race([ended, listing]);
-    } catch (error) {
-      this.#log.error("polling a repository failed unexpectedly", { error });
+    const { timeoutMs } = limits[transport];
+    const failed = (error: unknown): GitRefs => {
+      this.log.error("polling a repository failed unexpectedly", { error });
       return { ...unreachable, message: "the repository could not be polled" };
-    } finally {
-      cancel();
-      signal.removeEventListener("abort", end);
+    };
+    const deadline = { clock: this.clock, timeoutMs, signal, late: unresponsive, failed };
+    const result = await inTime<GitRefs | NeedsGit>(deadline, (ending) =>
+      this.#options.lister.list(group.remote, { refs, transport, signal: ending }),
+    );
+    return { result, refs: new Set(refs) };
+  }
+
+  protected record(poll: QueuedPoll, { result, refs }: ReadRefs, start: PollStart): void {
+    const { group } = poll;
+    if (result.kind !== "needsGit") {
+      this.#finish(poll, result, { ...start, refs });
+      return;
     }
+    if (start.wasPushed) group.pushedAt ??= start.at;
+    this.enqueue(group);
   }
 
   #finish({ group, endpoint, transport, dueAt }: QueuedPoll, result: GitRefs, poll: PollOf): void {
-    const seconds = (this.#clock.monotonic() - poll.at) / 1000;
+    const seconds = (this.clock.monotonic() - poll.at) / 1000;
     const queuedSeconds = (poll.at - dueAt) / 1000;
     this.#metrics?.recordPoll({ host: group.host, transport, result, seconds, queuedSeconds });
-    this.#endpoints.record(endpoint, result, poll.at);
+    this.endpoints.record(endpoint, result, poll.at);
     for (const follower of group.followers.values()) if (follower.notBefore <= poll.at) follower.isRequested = false;
-    this.#record(group, result, poll);
+    this.#recordRefs(group, result, poll);
   }
 
-  #record(group: Group, refs: GitRefs, poll: PollOf): void {
+  #recordRefs(group: Group, refs: GitRefs, poll: PollOf): void {
     if (refs.kind === "listed") {
       group.listed = { list: refs, ...poll };
       delete group.failed;
@@ -414,7 +300,7 @@ class Poller implements GitPoller {
       group.failures++;
     }
     const changed = [...group.followers].filter(([, each]) => !isSame(resultFor(each, group), each.reported));
-    if (poll.wasPushed && changed.length === 0) retryAfterPush(group, poll.at);
+    if (poll.wasPushed && changed.length === 0) this.repeatAfterPush(group, poll.at);
     for (const [key, follower] of changed) {
       // A change that no webhook has reported: they do not arrive.
       if (!poll.wasPushed && group.pushedAt === undefined) delete follower.pushedAt;
@@ -423,22 +309,22 @@ class Poller implements GitPoller {
       follower.isPushed = false;
       follower.reported = resultFor(follower, group);
       this.#reportFound(key, { group, found: follower.reported, at: poll.at });
-      this.#options.wake(key);
+      this.wake(key);
     }
-    this.#schedule(group);
+    this.schedule(group);
     group.isSpread = true;
   }
 
   #reportFound(key: Key, { group, found, at }: { group: Group; found: GitPollResult; at: number }): void {
     if (found.kind !== "found") return;
-    const startMs = this.#clock.now() - (this.#clock.monotonic() - at);
+    const startMs = this.clock.now() - (this.clock.monotonic() - at);
     this.#options.onFound?.(key, { startMs, host: group.host, commit: found.commit });
   }
 
   #gauges(): PollGauges {
     const { http, git } = this.#queues;
     const due = [http, git].flatMap(({ oldest }) => (oldest ? [oldest.dueAt] : []));
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     return {
       running: { http: http.running, git: git.running },
       waiting: http.waiting + git.waiting,
@@ -447,25 +333,19 @@ class Poller implements GitPoller {
   }
 }
 
-type Polled = GitRefs | NeedsGit;
-
-interface PollOf {
-  /** When it started. */
-  readonly at: number;
+interface ReadRefs {
+  readonly result: GitRefs | NeedsGit;
+  /** That were requested. */
   readonly refs: ReadonlySet<string>;
-  /** Whether a webhook had reported a push. */
-  readonly wasPushed: boolean;
+}
+
+interface PollOf extends PollStart {
+  readonly refs: ReadonlySet<string>;
 }
 
 const lastStartOf = ({ listed, failed }: Group): number => Math.max(listed?.at ?? -Infinity, failed?.at ?? -Infinity);
 
 const isSameList = (one: readonly string[], other: readonly string[]): boolean => one.join(" ") === other.join(" ");
-
-function retryAfterPush(group: Group, at: number): void {
-  if (group.pushTries >= pushRetriesMs.length) return;
-  group.pushTries++;
-  group.pushedAt ??= at;
-}
 
 function isPushed({ namespace, refs }: Push, key: Key, follower: Follower): boolean {
   return namespaceOf(key) === namespace && (refs.length === 0 || follower.refs.some((ref) => refs.includes(ref)));
@@ -503,6 +383,18 @@ function resultFor(follower: Follower, { listed, failed, failures }: Group): Git
 }
 
 const isSame = (one: GitPollResult, other: GitPollResult): boolean => JSON.stringify(one) === JSON.stringify(other);
+
+function newGroup({ url, credentials, ca }: GitRemote): Group {
+  const host = hostOf(url);
+  return {
+    remote: { url, credentials, ...(ca !== undefined && { ca }) },
+    host,
+    repository: repositoryId(url) ?? url,
+    server: contentHash([host, credentials, ca]),
+    followers: new Map(),
+    ...unpolled,
+  };
+}
 
 function groupId({ url, credentials, ca }: GitRemote): string {
   return contentHash([url, credentials, ca]);

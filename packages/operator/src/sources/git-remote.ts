@@ -106,7 +106,7 @@ export async function authenticate(
   if (!githubApps) return { kind: "failed", problem: "refused", message: "this operator does not support GitHub Apps" };
   const { kind: _, ...app } = credentials;
   const token = await githubApps.tokenFor({ ...app, repository: url, ...trusting }, signal);
-  if (!token.ok) return { kind: "failed", problem: "auth", message: token.message };
+  if (!token.ok) return failed(token.isTemporary ? "unreachable" : "auth", token.message);
   return { kind: "authenticated", url, credentials: appCredentials(token.token), ...trusting };
 }
 

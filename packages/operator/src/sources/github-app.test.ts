@@ -77,3 +77,22 @@ test.each([
   expect(await tokens.tokenFor(app)).toMatchObject(expected);
   expect([lookups, there.stolen]).toEqual([1, []]);
 });
+
+test.each([
+  [401, false],
+  [404, false],
+  [422, false],
+  [429, true],
+  [503, true],
+])("an answer with the status %d is temporary: %p", async (status, isTemporary) => {
+  using github = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(null, { status }) });
+  const token = await githubAppTokens({ policy, apiOf: () => github.url.origin }).tokenFor(app);
+  expect(!token.ok && (token.isTemporary ?? false)).toBe(isTemporary);
+});
+
+test("a server that does not respond is a temporary problem", async () => {
+  const github = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  const { origin } = github.url;
+  await github.stop(true);
+  expect(await githubAppTokens({ policy, apiOf: () => origin }).tokenFor(app)).toMatchObject({ isTemporary: true });
+});

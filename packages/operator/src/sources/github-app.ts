@@ -22,7 +22,10 @@ export interface GitHubApp {
   readonly ca?: string;
 }
 
-export type AppToken = { readonly ok: true; readonly token: string } | { readonly ok: false; readonly message: string };
+export type AppToken =
+  | { readonly ok: true; readonly token: string }
+  /** `isTemporary`: GitHub does not respond, and another attempt may succeed. */
+  | { readonly ok: false; readonly message: string; readonly isTemporary?: boolean };
 
 /** Exchanges a GitHub App's key for a token of one installation. Tokens are valid for an hour, and cached until they expire. */
 export interface GitHubAppTokens {
@@ -74,6 +77,7 @@ export function githubAppTokens(options: GitHubAppOptions): GitHubAppTokens {
 type Exchanged = (CachedToken & { readonly ok: true }) | Extract<AppToken, { ok: false }>;
 
 const failed = (message: string): Exchanged => ({ ok: false, message });
+const unavailable = (message: string): Exchanged => ({ ok: false, message, isTemporary: true });
 
 async function exchange(app: GitHubApp, options: GitHubAppOptions, signal?: AbortSignal): Promise<Exchanged> {
   const { clock = systemClock, policy, apiOf = defaultApi } = options;
@@ -98,10 +102,11 @@ async function exchange(app: GitHubApp, options: GitHubAppOptions, signal?: Abor
       ...(ca !== undefined && { ca }),
       ...(lookup && { lookup }),
     });
-    return result.kind === "answered" ? await readResponse(result.response, clock.now()) : failed(result.message);
+    if (result.kind === "answered") return await readResponse(result.response, clock.now());
+    return result.kind === "unreachable" ? unavailable(result.message) : failed(result.message);
   } catch (error) {
     if (signal?.aborted) throw error;
-    return failed(`${url.host} does not respond`);
+    return unavailable(`${url.host} does not respond`);
   }
 }
 
@@ -113,8 +118,10 @@ async function readResponse(response: HttpResponse, now: number): Promise<Exchan
   try {
     if (response.status === 401) return failed("GitHub does not accept the App's ID or key");
     if (response.status === 404) return failed("GitHub has no such installation of the App");
-    if (response.status < 200 || response.status > 299)
-      return failed(`GitHub responded with status ${response.status}`);
+    if (response.status < 200 || response.status > 299) {
+      const explain = response.status === 429 || response.status > 499 ? unavailable : failed;
+      return explain(`GitHub responded with status ${response.status}`);
+    }
     // The user's repository determines the host, which may send anything, and endlessly.
     const text = await readText(response.body, maxResponseBytes);
     if (text === undefined) return failed(`GitHub responded with more than ${maxResponseBytes} bytes`);

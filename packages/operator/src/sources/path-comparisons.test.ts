@@ -56,12 +56,53 @@ test("a comparison also waits in the line of another namespace that needs it", a
   expect(woken).toEqual(["busy/web", "idle/web"]);
 });
 
-test("a comparison that does not end in time is unknown", async () => {
-  const { clock, comparisons, woken } = opened(["c1"]);
+test("a comparison that does not end in time is repeated with longer pauses, and is unknown in the end", async () => {
+  const { clock, comparisons, woken, started } = opened(["c1"]);
   comparisons.follow("team/web", [comparison("c1")]);
   await clock.advance(20_000);
-  expect(comparisons.latest(comparison("c1"))).toMatchObject({ kind: "unknown" });
+  expect(comparisons.latest(comparison("c1"))).toMatchObject({ kind: "unreachable" });
   expect(woken).toEqual(["team/web"]);
+  for (const [attempts, pauseMs] of [5000, 15_000, 45_000, 120_000].entries()) {
+    await clock.advance(pauseMs - 1);
+    expect(started).toHaveLength(attempts + 1);
+    await clock.advance(1);
+    expect(started).toHaveLength(attempts + 2);
+    expect(woken).toEqual(["team/web"]);
+    await clock.advance(20_000);
+  }
+  expect(comparisons.latest(comparison("c1"))).toMatchObject({ kind: "unknown" });
+  expect(woken).toEqual(["team/web", "team/web"]);
+  await clock.advance(3_600_000);
+  expect(started).toHaveLength(5);
+});
+
+test("a repeated comparison that succeeds wakes the Stack, and one that nobody needs is not repeated", async () => {
+  const stuck = ["c1", "c2"];
+  const { clock, comparisons, woken, started } = opened(stuck);
+  comparisons.follow("team/web", [comparison("c1")]);
+  comparisons.follow("team/api", [comparison("c2")]);
+  await clock.advance(20_000);
+  comparisons.follow("team/api", []);
+  stuck.length = 0;
+  await clock.advance(5000);
+  expect(comparisons.latest(comparison("c1"))).toEqual(compared);
+  expect(started).toEqual(["c1", "c2", "c1"]);
+  expect(woken).toEqual(["team/web", "team/api", "team/web"]);
+});
+
+test("one that is woken at once may stop to follow the comparison", async () => {
+  const clock = manualClock();
+  const keep = "team/keep";
+  const comparisons = pathComparisons({
+    comparer: { compare: () => Promise.resolve(compared) },
+    wake: (key) => key !== keep && comparisons.follow(key, []),
+    clock,
+  });
+  comparisons.follow(keep, [comparison("c1")]);
+  await clock.advance(0);
+  comparisons.follow("team/web", [comparison("c1")]);
+  comparisons.follow(keep, []);
+  expect(comparisons.latest(comparison("c1"))).toBeUndefined();
 });
 
 test("a Stack can need two comparisons, and each is forgotten when no Stack needs it", async () => {

@@ -8,13 +8,14 @@ import { contentHash } from "../shared/digest.ts";
 import type { CommitComparer } from "./git-lister.ts";
 import type { ComparedCommits } from "./git-http.ts";
 import { hostOf, type GitRemote } from "./git-remote.ts";
+import { inTime } from "./in-time.ts";
 import { PollQueue, type Poll, type StartedPoll } from "./poll-queue.ts";
 import type { CommitPair } from "./source-view.ts";
 
 export type Comparison = GitRemote & CommitPair;
 
 export interface PathComparisons {
-  /** Undefined while it is not known. */
+  /** Undefined while it is not known. A comparison with a server that cannot be reached is repeated for a while. */
   latest(wanted: Comparison): ComparedCommits | undefined;
   /** The Stack needs these comparisons from now on, and no others. It is woken when a result is known. */
   follow(key: Key, wanted: readonly Comparison[]): void;
@@ -31,15 +32,24 @@ interface ComparisonOptions {
 
 /** A comparison takes a few requests, and up to some 30 MiB of memory if the server is hostile. */
 const limits = { total: 8, perHost: 6, perNamespace: 3, suspects: 3 };
-/** For all requests of one comparison. After that, the Stacks that wait for it run. */
+/** For all requests of one comparison. */
 const timeoutMs = 20_000;
+/** A server that cannot be reached is tried again after these pauses. Then the result is unknown: nobody waits for it forever. */
+const retriesMs = [5000, 15_000, 45_000, 120_000];
+/** A server that names a longer time is tried earlier. */
+const maxRetryAfterMs = 5 * 60_000;
 
 interface Entry {
   readonly comparison: Comparison;
   readonly followers: Set<Key>;
   readonly poll: QueuedComparison;
   result?: ComparedCommits;
+  /** Attempts that did not reach the server. */
+  failures: number;
+  cancelRetry?: () => void;
 }
+
+type Unreachable = Extract<ComparedCommits, { kind: "unreachable" }>;
 
 interface QueuedComparison extends Poll {
   readonly id: string;
@@ -85,7 +95,7 @@ class Comparisons implements PathComparisons {
   stop(): void {
     this.#lifetime.abort();
     this.#lifetime = new AbortController();
-    for (const { poll } of this.#entries.values()) this.#queue.remove(poll);
+    for (const entry of this.#entries.values()) this.#cancel(entry);
     this.#entries.clear();
     this.#idsOf.clear();
   }
@@ -94,15 +104,21 @@ class Comparisons implements PathComparisons {
     const entry = this.#entries.get(id);
     entry?.followers.delete(key);
     if (!entry || entry.followers.size > 0) return;
-    this.#queue.remove(entry.poll);
+    this.#cancel(entry);
     this.#entries.delete(id);
   }
 
+  #cancel({ poll, cancelRetry }: Entry): void {
+    cancelRetry?.();
+    this.#queue.remove(poll);
+  }
+
   #share(key: Key, { followers, poll, result }: Entry): void {
-    // The comparison may have ended after the Stack has read that it is not known.
-    if (result && !followers.has(key)) this.#options.wake(key);
+    const isNew = !followers.has(key);
     followers.add(key);
     this.#joinQueue(poll, namespaceOf(key));
+    // The comparison may have ended after the Stack has read that it is not known.
+    if (result && isNew) this.#options.wake(key);
   }
 
   /** The comparison waits in the line of this namespace as well. */
@@ -122,9 +138,16 @@ class Comparisons implements PathComparisons {
       host,
       endpoint: `${namespace} ${host}`,
       isRequested: false,
-      isSuspect: false,
+      get isSuspect() {
+        return entry.failures > 0;
+      },
     };
-    this.#entries.set(id, { comparison, followers: new Set([key]), poll });
+    const entry: Entry = { comparison, followers: new Set([key]), poll, failures: 0 };
+    this.#entries.set(id, entry);
+    this.#enqueue(entry);
+  }
+
+  #enqueue({ poll }: Entry): void {
     this.#queue.push(poll);
     this.#pump();
   }
@@ -137,36 +160,42 @@ class Comparisons implements PathComparisons {
     const entry = this.#entries.get(poll.id);
     const result = entry && (await this.#compare(entry.comparison, signal));
     end();
-    if (entry && !signal.aborted && this.#entries.get(poll.id) === entry && result) {
-      entry.result = result;
-      for (const key of entry.followers) this.#options.wake(key);
-    }
+    if (entry && !signal.aborted && this.#entries.get(poll.id) === entry && result) this.#record(entry, result);
     this.#pump();
   }
 
-  /** Ends in time, whatever the server does. */
-  async #compare(comparison: Comparison, signal: AbortSignal): Promise<ComparedCommits> {
-    const { from, to, ...remote } = comparison;
-    const ending = new AbortController();
-    const { promise: late, resolve } = Promise.withResolvers<ComparedCommits>();
-    const end = (): void => {
-      resolve({ kind: "unknown", reason: "the Git server did not respond in time" });
-      ending.abort();
-    };
-    const cancel = this.#clock.after(timeoutMs, end);
-    signal.addEventListener("abort", end, { once: true });
-    try {
-      const comparing = this.#options.comparer.compare(remote, { from, to }, ending.signal);
-      return await Promise.race([late, comparing]);
-    } catch (error) {
+  #record(entry: Entry, result: ComparedCommits): void {
+    const before = problemIn(entry.result);
+    entry.result = result.kind === "unreachable" ? this.#retry(entry, result) : result;
+    if (before !== undefined && before === problemIn(entry.result)) return;
+    for (const key of entry.followers) this.#options.wake(key);
+  }
+
+  /** What is known until the next attempt has ended, or for good. */
+  #retry(entry: Entry, { kind, reason, retryAfterMs = 0 }: Unreachable): ComparedCommits {
+    const pauseMs = retriesMs[entry.failures++];
+    if (pauseMs === undefined) return { kind: "unknown", reason };
+    entry.cancelRetry = this.#clock.after(Math.max(pauseMs, Math.min(retryAfterMs, maxRetryAfterMs)), () =>
+      this.#enqueue(entry),
+    );
+    return { kind, reason };
+  }
+
+  async #compare({ from, to, ...remote }: Comparison, signal: AbortSignal): Promise<ComparedCommits> {
+    const late: ComparedCommits = { kind: "unreachable", reason: "the Git server did not respond in time" };
+    const failed = (error: unknown): ComparedCommits => {
       this.#log.error("comparing two commits failed unexpectedly", { error });
       return { kind: "unknown", reason: "the commits could not be compared" };
-    } finally {
-      cancel();
-      signal.removeEventListener("abort", end);
-    }
+    };
+    return await inTime({ clock: this.#clock, timeoutMs, signal, late, failed }, (ending) =>
+      this.#options.comparer.compare(remote, { from, to }, ending),
+    );
   }
 }
+
+/** Why the server cannot be reached. */
+const problemIn = (result: ComparedCommits | undefined): string | undefined =>
+  result?.kind === "unreachable" ? result.reason : undefined;
 
 function idOf({ url, credentials, ca, from, to }: Comparison): string {
   return contentHash([url, credentials, ca, from, to]);

@@ -70,12 +70,15 @@ function previewsDue(view: PullRequestsView): PullRequestsPlan | undefined {
   return steps.length > 0 ? { ...current(view, targets), steps } : undefined;
 }
 
+/** A pass has to end before its deadline, also with a slow forge: what it has reported would be lost, and reported again. */
+const maxReported = 5;
+
 /** After the previews: a slow forge must not delay them. */
 function resultMissing(view: PullRequestsView): PullRequestsPlan | undefined {
   const targets = targetsOf(view);
   if (!targets || targets.unreported.length === 0 || view.answered) return undefined;
   const open = new Set(targets.heads.map(({ number }) => number));
-  const previews = targets.unreported.map((each) => ({
+  const previews = targets.unreported.slice(0, maxReported).map((each) => ({
     ...each,
     description: open.has(each.number) ? messages.movedWithoutResult : messages.closedWithoutResult,
   }));
@@ -102,10 +105,11 @@ function current(view: PullRequestsView, targets: Targets): PullRequestsPlan {
     messages.blocked(number, each, previewNameOf(name, number)),
   );
   const pauseMs = cancelled.length > 0 && !answered ? cancelledPauseMs : failedPauseMs;
+  const isMoreDue = targets.unreported.length > 0 && answered !== undefined && answered.length > 0;
   return {
     steps: [],
     outcome: { ...outcome, ...(blocked && { blocked: texts.join(" ") }) },
-    ...((blocked || cancelled.length > 0) && { requeueAt: now + jittered(pauseMs, uid) }),
+    ...((blocked || cancelled.length > 0) && { requeueAt: isMoreDue ? now : now + jittered(pauseMs, uid) }),
   };
 }
 

@@ -457,6 +457,20 @@ describe("a preview without a result", () => {
     expect(stepsOf({ ...view, blocked: new Map([[1, foreign]]) })).toEqual(["report 1@a"]);
   });
 
+  test("is reported in several passes if there are many, so that each ends in time", () => {
+    const many = Array.from({ length: 12 }, (_, at) => ({ number: at + 1, commit: second }));
+    const reportOf = (stack: Stack, answered?: typeof many) => {
+      const plan = planPullRequests(viewOf({ stack, forge: listed(), ...(answered && { answered }) }));
+      const [step] = plan.steps;
+      const previews = step?.kind === "reportCancelled" ? step.previews : [];
+      return { numbers: previews.map(({ number }) => number), requeueAt: plan.requeueAt };
+    };
+    const stack = aParent({}, { cancelledPreviews: many });
+    expect(reportOf(stack).numbers).toEqual([1, 2, 3, 4, 5]);
+    expect(reportOf(stack, many.slice(0, 5))).toEqual({ numbers: [], requeueAt: now });
+    expect(reportOf(aParent({}, { cancelledPreviews: many.slice(10) })).numbers).toEqual([11, 12]);
+  });
+
   test("is reported later if the forge does not respond", () => {
     const failed = viewOf({ stack: before, answered: [] });
     expect([stepsOf(failed), shown(failed)]).toEqual([[], cancelled]);

@@ -176,6 +176,12 @@ describe("the status", () => {
     ["a useless Secret", { access: { kind: "invalid", secret, message: "no key." } }, "SecretInvalid", "no key."],
     ["a refused App", { access: { kind: "refused", secret, message: "no App" } }, "Unauthorized", "no App"],
     [
+      "an App while GitHub is down",
+      { access: { kind: "unavailable", secret, message: "GitHub is down" } },
+      "Unavailable",
+      "because GitHub is down; it is reported when the forge responds",
+    ],
+    [
       "a token without permission",
       { access, answer: { kind: "failed", error: "unauthorized", message: "it says no" } },
       "Unauthorized",
@@ -219,7 +225,7 @@ describe("the status", () => {
 const waits: readonly (readonly [string, Partial<ReportView>, number | undefined])[] = [
   ["the end of its own pause", { memory: { failures: 1, retryAt: now + 7 } }, now + 7],
   ["the end of the forge's rest", { subject: { ...subject, forge: { isBusy: false, restUntil: now + 8 } } }, now + 8],
-  ["the requests of others", { subject: { ...subject, forge: { isBusy: true, restUntil: 0 } } }, now + 500],
+  ["the requests of others", { subject: { ...subject, forge: { isBusy: true, restUntil: 0 } } }, now + 60_000],
   ["nothing when everything is reported", { update: withReport({ digest, state: "running" }) }, undefined],
   [
     "nothing after a rest that is over",

@@ -24,7 +24,8 @@ const first = (step: Step): ReportPlan => ({ steps: [step], outcome: unchanged }
 /** For problems that end by themselves, and for those that somebody has to solve. */
 const temporaryPause = { leastMs: 5000, mostMs: 10 * 60_000 };
 const lastingPause = { leastMs: 30_000, mostMs: 60 * 60_000 };
-const busyPauseMs = 500;
+/** `ForgeLimits` wakes those that wait. This is for a turn that another Update does not use, because its pass fails. */
+const busyPauseMs = 60_000;
 
 const problems: Readonly<Record<ForgeErrorKind, ReportProblem>> = {
   unauthorized: "Unauthorized",
@@ -117,7 +118,7 @@ function forgeResting({ now, subject }: ReportView): ReportPlan | undefined {
 }
 
 function forgeBusy({ now, subject }: ReportView): ReportPlan | undefined {
-  return subject?.forge.isBusy ? keep(now + busyPauseMs) : undefined;
+  return subject?.forge.isBusy ? { ...keep(now + busyPauseMs), outcome: { kind: "waiting" } } : undefined;
 }
 
 function credentialsUnknown({ access }: ReportView): ReportPlan | undefined {
@@ -136,6 +137,8 @@ function credentialsMissing(view: ReportView): ReportPlan | undefined {
       return failed(view, "SecretInvalid", { message: messages.secretInvalid(access.message) });
     case "refused":
       return failed(view, "Unauthorized", { message: messages.appRefused(access.message) });
+    case "unavailable":
+      return failed(view, "Unavailable", { message: messages.notDelivered("unavailable", access.message) });
     case "found":
     case undefined:
       return undefined;
@@ -175,7 +178,7 @@ const rules: readonly ReportRule[] = [
   unrecorded, // it has ended, and nothing is reported: record that, so that a restart does not forget it
   pausing, // an attempt failed: wait
   forgeResting, // the forge does not respond, or limits requests: wait
-  forgeBusy, // others of the namespace are calling it: wait
+  forgeBusy, // others of the namespace are calling it: wait for the turn
   credentialsUnknown, // read the Secret
   credentialsMissing, // it cannot be used: record why
   detailsUnknown, // a comment is due: read the record of the run

@@ -67,7 +67,7 @@ export type ApprovalProgress =
   /** `former`: what became of a request that was not applied. */
   | { readonly kind: "planNeeded"; readonly former?: "expired" | "superseded" }
   /** Whether the source still has the content of the plan is not known yet. */
-  | { readonly kind: "uncompared" }
+  | { readonly kind: "uncompared"; readonly request: ApprovalRequest }
   | { readonly kind: "pending"; readonly request: ApprovalRequest }
   | { readonly kind: "rejected"; readonly request: ApprovalRequest }
   /** Approved, or without changes that need it. */
@@ -80,8 +80,8 @@ export function approvalProgress(view: StackView, trigger: Trigger): ApprovalPro
   const planned = parseTrigger(approval.trigger);
   const content = planned && isSameRun(planned, trigger) ? contentFor(view, { planned, trigger }) : "other";
   if (content === "other") return { kind: "planNeeded", ...(former && { former }) };
-  if (content === "uncompared") return { kind: "uncompared" };
   const request = withDecision(view, approval);
+  if (content === "uncompared") return { kind: "uncompared", request };
   if (request.state === "Rejected") return { kind: "rejected", request };
   if (!isKept(view, request)) return { kind: "planNeeded", ...(former && { former }) };
   if (view.now >= expiryOf(request)) return { kind: "planNeeded", ...(former && { former: "expired" as const }) };

@@ -51,8 +51,9 @@ const approval = (decision: "Approve" | "Reject"): Approval => ({
 });
 
 const specAt = (ref: string) => ({ git: { url: git.projectRepo, ref } });
-type Content = Extract<SourceView, { kind: "ready" }>["contentOfPlan"];
-const at = (revision: string, content?: Content): SourceView => ({
+type ReadySource = Extract<SourceView, { kind: "ready" }>;
+type Content = ReadySource["contentOfPlan"];
+const at = (revision: string, content?: Content): ReadySource => ({
   kind: "ready",
   revision,
   aliases: [],
@@ -78,6 +79,11 @@ const moved = (content?: Content): Setting => ({
   origin: specAt(planned),
   source: at(next, content),
   status: { approval: request() },
+});
+const failing = (changes: Setting = {}): Setting => ({
+  ...moved(),
+  source: { ...at(next, "uncompared"), contentProblem: "the server does not respond" },
+  ...changes,
 });
 const approvals = [approval("Approve")];
 const rejected = { approval: request({ state: "Rejected" }) };
@@ -108,6 +114,29 @@ cases("a plan, when there is a new commit,", [
     },
     "applyWorkspace: StackProcessing",
   ],
+]);
+
+describe("a plan that cannot be compared with a newer commit", () => {
+  const because = `also covers commit ${next} is not known, because the commits cannot be compared: the server does not respond.`;
+
+  test("is not applied, and says why", () => {
+    expect(messageFor(failing())).toContain(because);
+    expect(messageFor(failing())).toContain("kubectl pulumi approve");
+    expect(messageFor(failing({ approvals }))).toContain(because);
+    expect(messageFor(failing({ status: rejected }))).toContain(because);
+  });
+
+  test("still waits for its approval, since the same time", () => {
+    const waiting = { for: "an Approval of the plan of Update web-plan", since: ago(600) };
+    const view = viewOf(failing({ status: { approval: request(), waiting } }));
+    expect(stackStatus(view, planStack(view)).waiting).toEqual(waiting);
+  });
+});
+
+cases("a plan that cannot be compared with a newer commit", [
+  ["waits for its approval", failing(), "none: AwaitingApproval"],
+  ["is not applied if it is approved", failing({ approvals }), "none: StackProcessing"],
+  ["is not made again if it is rejected", failing({ status: rejected }), "none: StackProcessing"],
 ]);
 
 describe("a plan that covers a newer commit", () => {

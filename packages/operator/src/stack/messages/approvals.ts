@@ -23,6 +23,16 @@ function planText({ summary, unknownInputs = 0, coveredCommit }: ApprovalRequest
 const planCovers = (commit: string): string =>
   `The plan also covers commit ${commit}, which changes nothing that it depends on.`;
 
+/** `why`: a clause. */
+export const planUncompared = (
+  { updateName }: ApprovalRequest,
+  { commit, why }: { readonly commit: string; readonly why: string },
+): string =>
+  `Whether the plan of Update ${updateName} also covers commit ${commit} is not known, because the commits cannot be compared: ${why}. ` +
+  "Until then, the plan is not applied. The comparison is repeated for a few minutes; if it does not succeed, a new plan is made.";
+
+export const comparisonOfCommits = "a comparison of the commit with that of the plan";
+
 /** `requiredBy`: the WorkspaceClass that requires it, if the Stack itself does not. */
 export function awaitingApproval({ metadata }: Stack, request: ApprovalRequest, requiredBy?: string): string {
   const { name = "", namespace = "" } = metadata;

@@ -98,15 +98,14 @@ type ReadySource = Extract<SourceView, { kind: "ready" }>;
 /** An old plan says nothing about what is deployed, so the commit is compared with both. */
 function observeContent(world: SourceWorld, view: SourceView, compared: Compared): ComparedSource {
   if (view.kind !== "ready") return { source: view, comparisons: [] };
-  const { content, comparisons } = observePlanned(world, view, compared);
+  const { comparisons, ...content } = observePlanned(world, view, compared);
   const changed = observeChanges(world, view, compared);
   const all = [...comparisons, ...changed.comparisons];
-  if (changed.source.kind !== "ready" || !content) return { source: changed.source, comparisons: all };
-  return { source: { ...changed.source, contentOfPlan: content }, comparisons: all };
+  if (changed.source.kind !== "ready") return { source: changed.source, comparisons: all };
+  return { source: { ...changed.source, ...content }, comparisons: all };
 }
 
-interface PlannedContent {
-  readonly content?: ReadySource["contentOfPlan"];
+interface PlannedContent extends Pick<ReadySource, "contentOfPlan" | "contentProblem"> {
   readonly comparisons: readonly Comparison[];
 }
 
@@ -121,13 +120,16 @@ function observePlanned(
     case "noPlan":
       return { comparisons: [] };
     case "same":
-      return { content: "same", comparisons: [] };
+      return { contentOfPlan: "same", comparisons: [] };
     case "commits": {
       const comparison = { ...remote, ...needed.pair };
+      const followed = { comparisons: [comparison] };
       const result = comparisons.latest(comparison);
-      if (!result) return { content: "uncompared", comparisons: [comparison] };
+      if (!result) return { ...followed, contentOfPlan: "uncompared" };
+      if (result.kind === "unreachable")
+        return { ...followed, contentOfPlan: "uncompared", contentProblem: result.reason };
       const isSame = result.kind === "compared" && !result.paths.some(globSelector(source.pathFilters));
-      return { comparisons: [comparison], ...(isSame && { content: "same" }) };
+      return { ...followed, ...(isSame && { contentOfPlan: "same" }) };
     }
   }
 }
@@ -152,7 +154,7 @@ function observeChanges(
       if (!result)
         return { source: { kind: "pending", what: messages.comparing(view.revision) }, comparisons: followed };
       const pathFilters = [...source.pathFilters];
-      if (result.kind === "unknown") {
+      if (result.kind !== "compared") {
         const uncompared = { since: needed.since, compareWith: { commit: needed.pair.from, pathFilters } };
         return { source: { ...view, uncompared }, comparisons: followed };
       }

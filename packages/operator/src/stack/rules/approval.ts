@@ -1,4 +1,6 @@
 /** Rules about approvals: an update that needs one is planned first, and then applies exactly that plan. */
+import type { ApprovalRequest } from "@pko/api";
+
 import {
   approvalPolicy,
   approvalProgress,
@@ -50,9 +52,20 @@ export function approvalPolicyUnchecked(view: StackView): StackPlan | undefined 
   return approvalPolicy(view) && view.approvalPolicy.kind === "unknown" ? wait(unchanged) : undefined;
 }
 
-/** The source requeues the Stack when the commits are compared. Until then, users see the plan as it was. */
+/**
+ * The source requeues the Stack when the commits are compared. Until then, users see the plan as it was. If that takes longer,
+ * because the Git server cannot be reached, they also see why.
+ */
 export function planUncompared(view: StackView): StackPlan | undefined {
-  return dueApproval(view)?.kind === "uncompared" ? wait(unchanged) : undefined;
+  const progress = dueApproval(view);
+  if (progress?.kind !== "uncompared") return undefined;
+  const { source } = view;
+  if (source.kind !== "ready" || source.contentProblem === undefined) return wait(unchanged);
+  const { request } = progress;
+  const why = messages.planUncompared(request, { commit: source.revision, why: source.contentProblem });
+  if (request.state !== "Pending") return wait(processing(why, messages.comparisonOfCommits));
+  const outcome = awaiting(view, request);
+  return wait({ ...outcome, message: `${outcome.message}\n${why}` });
 }
 
 export function approvalRejected(view: StackView): StackPlan | undefined {
@@ -88,7 +101,9 @@ function dueApproval(view: StackView): ApprovalProgress | undefined {
   return approvalProgress(view, due.trigger);
 }
 
-function awaiting(view: StackView, request: Extract<ApprovalProgress, { kind: "pending" }>["request"]): Outcome {
+type AwaitingApproval = Extract<Outcome, { kind: "awaitingApproval" }>;
+
+function awaiting(view: StackView, request: ApprovalRequest): AwaitingApproval {
   return {
     kind: "awaitingApproval",
     message: messages.awaitingApproval(view.stack, request, requiringClass(view)),

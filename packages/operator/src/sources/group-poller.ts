@@ -1,0 +1,176 @@
+/**
+ * What is polled once for all Stacks that follow it: a group. This class has the groups, their timers and queues; what a poll reads,
+ * when it is due, and what its result means is up to the subclass. Nothing blocks here.
+ */
+import { silentLogger, systemClock, type Clock, type Key, type Logger } from "@pko/kube";
+
+import { Endpoints, type FailedPoll } from "./endpoints.ts";
+import type { Poll, PollQueue, StartedPoll } from "./poll-queue.ts";
+
+export interface GroupPollerOptions {
+  readonly wake: (key: Key) => void;
+  readonly clock?: Clock;
+  readonly log?: Logger;
+  readonly random?: () => number;
+}
+
+export interface PollGroup<QueuedPoll> {
+  readonly followers: Map<Key, unknown>;
+  /** Polls since the last success. */
+  failures: number;
+  isRunning: boolean;
+  /** The poll that waits for a slot. */
+  waiting?: QueuedPoll;
+  /** A push was reported that no poll has started after. */
+  pushedAt?: number;
+  /** Polls since the last push that found no change. */
+  pushTries: number;
+  timer?: { readonly at: number; readonly cancel: () => void };
+}
+
+/** Of a group that was never polled. */
+export const unpolled = { failures: 0, isRunning: false, pushTries: 0 } as const;
+
+/** Requests of several Stacks in a burst, such as after a start, share one poll. */
+export const gatherMs = 50;
+/** An unreachable server is reported after this many polls to Stacks that have a result. */
+export const reportedFailures = 3;
+/** However many pushes are reported, a group is not polled more often because of them. */
+const pushSpacingMs = 1000;
+/** A forge may send a webhook before all of its servers show the change: a poll that finds none is repeated. */
+const pushRetriesMs = [2000, 10_000, 30_000];
+
+export interface PollStart {
+  readonly at: number;
+  /** Whether a webhook had reported a push. */
+  readonly wasPushed: boolean;
+}
+
+export abstract class GroupPoller<
+  Group extends PollGroup<QueuedPoll>,
+  QueuedPoll extends Poll & { readonly group: Group },
+  Result,
+  Failure extends FailedPoll,
+> {
+  protected readonly wake: (key: Key) => void;
+  protected readonly clock: Clock;
+  protected readonly log: Logger;
+  protected readonly random: () => number;
+  protected readonly groups = new Map<string, Group>();
+  protected readonly endpoints: Endpoints<Failure>;
+  readonly #groupOf = new Map<Key, string>();
+  #lifetime = new AbortController();
+
+  constructor({ wake, clock = systemClock, log = silentLogger, random = Math.random }: GroupPollerOptions) {
+    this.wake = wake;
+    this.clock = clock;
+    this.log = log;
+    this.random = random;
+    this.endpoints = new Endpoints(clock, random);
+  }
+
+  protected abstract queueOf(poll: QueuedPoll): PollQueue<QueuedPoll>;
+  /** When the next poll is due. */
+  protected abstract nextAt(group: Group, now: number): number;
+  /** A poll that is due now. */
+  protected abstract dueNow(group: Group): QueuedPoll;
+  /** Whether nothing has to be read, because the server does not respond. */
+  protected abstract isSpared(poll: QueuedPoll): boolean;
+  protected abstract read(poll: QueuedPoll, signal: AbortSignal): Promise<Result>;
+  protected abstract record(poll: QueuedPoll, result: Result, start: PollStart): void;
+
+  forget(key: Key): void {
+    const id = this.#groupOf.get(key);
+    const group = id === undefined ? undefined : this.groups.get(id);
+    this.#groupOf.delete(key);
+    group?.followers.delete(key);
+    if (id === undefined || !group || group.followers.size > 0) return;
+    this.cancel(group);
+    this.groups.delete(id);
+  }
+
+  stop(): void {
+    this.#lifetime.abort();
+    for (const group of this.groups.values()) this.cancel(group);
+    this.groups.clear();
+    this.#groupOf.clear();
+    this.endpoints.clear();
+    this.#lifetime = new AbortController();
+  }
+
+  /** The group that the key follows from now on. */
+  protected join(key: Key, id: string, create: () => Group): Group {
+    if (this.#groupOf.get(key) !== id) this.forget(key);
+    const group = this.groups.get(id) ?? create();
+    this.groups.set(id, group);
+    this.#groupOf.set(key, id);
+    return group;
+  }
+
+  protected cancel(group: Group): void {
+    group.timer?.cancel();
+    delete group.timer;
+    if (group.waiting) this.queueOf(group.waiting).remove(group.waiting);
+    delete group.waiting;
+  }
+
+  protected schedule(group: Group): void {
+    if (group.isRunning || group.waiting || group.followers.size === 0) return;
+    const now = this.clock.monotonic();
+    const at = Math.max(now, this.nextAt(group, now));
+    if (group.timer && group.timer.at <= at) return;
+    group.timer?.cancel();
+    group.timer = { at, cancel: this.clock.after(at - now, () => this.enqueue(group)) };
+  }
+
+  protected enqueue(group: Group): void {
+    delete group.timer;
+    group.waiting = this.dueNow(group);
+    const queue = this.queueOf(group.waiting);
+    queue.push(group.waiting);
+    this.pump(queue);
+  }
+
+  protected pump(queue: PollQueue<QueuedPoll>): void {
+    for (let next = queue.next(); next; next = queue.next()) {
+      delete next.poll.group.waiting;
+      if (this.isSpared(next.poll)) next.end();
+      else void this.#run(next, this.#lifetime.signal);
+    }
+  }
+
+  async #run({ poll, end }: StartedPoll<QueuedPoll>, signal: AbortSignal): Promise<void> {
+    const { group } = poll;
+    const start = { at: this.clock.monotonic(), wasPushed: group.pushedAt !== undefined };
+    group.isRunning = true;
+    delete group.pushedAt;
+    const result = await this.read(poll, signal);
+    end();
+    group.isRunning = false;
+    if (!signal.aborted && group.followers.size > 0) this.record(poll, result, start);
+    this.pump(this.queueOf(poll));
+  }
+
+  /** A poll that is scheduled earlier, or waits for a slot, starts after the push. More pushes do not postpone the poll. */
+  protected pollAfterPush(group: Group, at: number): void {
+    group.pushedAt ??= at;
+    group.pushTries = 0;
+    this.schedule(group);
+  }
+
+  /** A push was reported, and the poll that started at this time has found no change. */
+  protected repeatAfterPush(group: Group, at: number): void {
+    if (group.pushTries >= pushRetriesMs.length) return;
+    group.pushTries++;
+    group.pushedAt ??= at;
+  }
+}
+
+/** When a group is polled because of a push; undefined if there is none. */
+export function pollAfterPushAt(
+  { pushedAt, pushTries }: Pick<PollGroup<unknown>, "pushedAt" | "pushTries">,
+  lastStart: number,
+): number | undefined {
+  const pauseMs = pushRetriesMs[pushTries - 1] ?? pushSpacingMs;
+  return pushedAt === undefined ? undefined : Math.max(pushedAt + gatherMs, lastStart + pauseMs);
+}
