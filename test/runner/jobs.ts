@@ -25,7 +25,7 @@ export async function runJob(job: Job, { temporary, env }: JobEnvironment): Prom
   // The kernel ends it with this process, whatever ends this process.
   const child = Bun.spawn(["setpriv", "--pdeathsig", "KILL", "--", ...command], {
     cwd: repositoryRoot,
-    env: { ...process.env, ...goProgramEnv, ...env, TMPDIR: folder },
+    env: { ...process.env, ...goProgramEnv, ...env, TMPDIR: folder, TEST_PROGRAMS: join(temporary, "programs") },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

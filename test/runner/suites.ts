@@ -19,8 +19,10 @@ export interface Suite {
   readonly folders: readonly string[];
   /** What shares a process: an API server starts once per process, and end-to-end files share only the cluster. */
   readonly jobPer: "suite" | "folder" | "file";
-  /** Folders with slow files that do not share a server: each file is a job. */
+  /** Folders with slow files that need no server: each file is a job. */
   readonly splitFolders?: readonly string[];
+  /** Folders that are one job together, by its name. */
+  readonly joinedFolders?: Readonly<Record<string, readonly string[]>>;
   /** Programs that must be built first. */
   readonly tools: readonly string[];
   /** "own": it starts and stops clusters itself. "shared": it runs on the cluster of the whole run. */
@@ -42,6 +44,7 @@ const packageNames = [
   "console",
 ];
 const packages = packageNames.map((name) => `packages/${name}`);
+const inIntegration = (...names: readonly string[]): string[] => names.map((name) => `test/integration/${name}`);
 const clusterPrograms = ["kube", "pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"];
 
 export const suiteNames = ["unit", "integration", "cluster", "e2e"] as const;
@@ -56,7 +59,13 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
   integration: {
     folders: ["packages/testkit", "test/integration", "test/faults"],
     jobPer: "folder",
-    splitFolders: ["test/integration/agent", "test/integration/console"],
+    splitFolders: ["test/integration/agent"],
+    // To start an API server with our API takes four seconds of CPU.
+    joinedFolders: {
+      "test/integration/kube": ["packages/testkit/src", ...inIntegration("kube")],
+      "test/integration/workspaces": inIntegration("agents", "ca", "ownership", "skew", "slots"),
+      "test/integration/messages": inIntegration("alerts", "notification", "pull-requests", "report", "webhooks"),
+    },
     // Helm and Argo CD render the chart and run the health checks, and docs mention their commands. promtool and Prometheus test the alerts.
     tools: [
       ...clusterPrograms,
@@ -96,12 +105,13 @@ const longestJobs: readonly string[] = [
   "test/integration/agent/plans.test.ts",
   "test/integration/docs",
   "test/faults",
-  "test/integration/console/pages.test.ts",
+  "test/integration/console",
   "test/integration/workspace",
+  "test/integration/workspaces",
+  "test/integration/messages",
   "test/integration/install",
   "test/integration/api",
   "test/integration/agent/lifecycle.test.ts",
-  "test/integration/ca",
   "test/e2e/languages/languages.test.ts",
   "test/e2e/examples/examples.test.ts",
   "test/e2e/operator/lost-node.test.ts",
@@ -116,13 +126,18 @@ const longestJobs: readonly string[] = [
 ];
 
 export async function jobsIn(suite: SuiteName): Promise<Job[]> {
-  const { folders, jobPer, splitFolders = [] } = suites[suite];
-  const groups = Map.groupBy(await testFiles(folders), (file) => {
-    if (jobPer === "suite") return suite;
-    return jobPer === "folder" && !splitFolders.includes(dirname(file)) ? dirname(file) : file;
-  });
+  const groups = Map.groupBy(await testFiles(suites[suite].folders), (file) => jobName(suite, file));
   const jobs = Array.from(groups, ([name, files]) => ({ name, files, suite, isExclusive: exclusiveFiles.has(name) }));
   return jobs.toSorted((a, b) => place(a) - place(b));
+}
+
+function jobName(suite: SuiteName, file: string): string {
+  const { jobPer, splitFolders = [], joinedFolders = {} } = suites[suite];
+  if (jobPer === "suite") return suite;
+  const folder = dirname(file);
+  if (jobPer === "file" || splitFolders.includes(folder)) return file;
+  const joined = Object.entries(joinedFolders).find(([, folders]) => folders.includes(folder));
+  return joined?.[0] ?? folder;
 }
 
 function place({ name }: Job): number {

@@ -30,7 +30,8 @@ export async function testNamespace(options: NamespaceOptions = {}): Promise<Tes
   return { name, server, client: server.client, remove, [Symbol.asyncDispose]: remove };
 }
 
-async function removeNamespace(server: ApiServer, name: string): Promise<void> {
+/** Deletes a namespace and all objects in it, ignoring finalizers. */
+export async function removeNamespace(server: ApiServer, name: string): Promise<void> {
   const { credentials } = server;
   // From now on, nothing can be created in it.
   await request(credentials, `DELETE /api/v1/namespaces/${name}`);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { layout, providerVersion, publishImage, repositoryRoot, stateRoot } from "@pko/cluster";
 import { builtin, isNotFound } from "@pko/kube";
-import { workspaceClasses } from "@pko/operator";
+import { workspaceClasses } from "@pko/operator/kinds";
 
 import {
   applyTo,

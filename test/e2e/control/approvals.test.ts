@@ -11,7 +11,7 @@ import {
   type Update,
   type UpdateRecord,
 } from "@pko/api";
-import { updates } from "@pko/operator";
+import { updates } from "@pko/operator/kinds";
 import { waitFor } from "@pko/testkit";
 
 import {

@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from "bun:test";
 
 import { stackFinalizer } from "@pko/api";
-import { stacks } from "@pko/operator";
+import { stacks } from "@pko/operator/kinds";
 import { waitFor } from "@pko/testkit";
 
 import {

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 
 import type { Stack } from "@pko/api";
-import { updates } from "@pko/operator";
+import { updates } from "@pko/operator/kinds";
 import { waitFor } from "@pko/testkit";
 
 import {

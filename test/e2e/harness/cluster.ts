@@ -9,6 +9,7 @@ import { clusterKubeconfig, givenKubeconfig, network, repositoryRoot } from "@pk
 import {
   builtin,
   connect,
+  isNotFound,
   kubeconfigCredentials,
   resource,
   type Client,
@@ -131,16 +132,20 @@ export async function applyTo(place: Pick<Place, "namespace">, ...objects: reado
 /** Creates a namespace with a volume for the backend's state and the service account that the docs use. */
 export async function newNamespace(name: string): Promise<string> {
   const namespace = `${name}-${crypto.randomUUID().slice(0, 8)}`;
-  await apply(
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "pulumi", namespace } },
-    {
-      apiVersion: "v1",
-      kind: "PersistentVolumeClaim",
-      metadata: { name: "state", namespace },
-      spec: { accessModes: ["ReadWriteMany"], resources: { requests: { storage: "1Gi" } } },
-    },
-  );
+  const client = await clusterClient();
+  const { namespaces, serviceAccounts, persistentVolumeClaims } = builtin;
+  await client.create(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+  await client.create(serviceAccounts, {
+    apiVersion: "v1",
+    kind: "ServiceAccount",
+    metadata: { name: "pulumi", namespace },
+  });
+  await client.create(persistentVolumeClaims, {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name: "state", namespace },
+    spec: { accessModes: ["ReadWriteMany"], resources: { requests: { storage: "1Gi" } } },
+  });
   return namespace;
 }
 
@@ -166,7 +171,10 @@ export async function readSecret({ client, namespace }: Place, name: string): Pr
 }
 
 export async function removeNamespace(namespace: string): Promise<void> {
-  await kubectl(["delete", "namespace", namespace, "--wait=false", "--ignore-not-found"]);
+  const client = await clusterClient();
+  await client.delete(builtin.namespaces, { name: namespace }).catch((error: unknown) => {
+    if (!isNotFound(error)) throw error;
+  });
 }
 
 /** Runs a shell script in a pod of its own that mounts the volume of the backend's state, when no workspace exists. */

@@ -1,7 +1,7 @@
 /** Reads Stacks and their pods, waits for their status, and requests updates. */
 import { autoComponentLabel, reconcileRequestAnnotation, type Stack, type Update } from "@pko/api";
 import { builtin } from "@pko/kube";
-import { stacks, updates } from "@pko/operator";
+import { stacks, updates } from "@pko/operator/kinds";
 import { waitFor } from "@pko/testkit";
 import { expect } from "bun:test";
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 
 import { ownRules, servedRules, type Rule } from "@pko/install";
-import { workspaces } from "@pko/operator";
+import { workspaces } from "@pko/operator/kinds";
 import { faultProxy, waitFor, type FaultProxy, type ProxiedRequest } from "@pko/testkit";
 
 import { operatorAccount } from "../../rights/account.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { leaseName } from "@pko/api";
 import { builtin } from "@pko/kube";
-import { updates, workspaces } from "@pko/operator";
+import { updates, workspaces } from "@pko/operator/kinds";
 import { waitFor } from "@pko/testkit";
 
 import {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 import type { Condition } from "@pko/api";
 import { buildTools, repositoryRoot, run } from "@pko/cluster";
-import { updates } from "@pko/operator";
+import { updates } from "@pko/operator/kinds";
 import { waitFor } from "@pko/testkit";
 
 import {

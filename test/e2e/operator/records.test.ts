@@ -1,6 +1,6 @@
 /** The record of a run with the real CLI: it shows what happened, and neither it nor anything else shows a secret. */
 import type { UpdateRecord } from "@pko/api";
-import { updateRecords } from "@pko/operator";
+import { updateRecords } from "@pko/operator/kinds";
 import { decodeContent } from "@pko/records";
 import { waitFor } from "@pko/testkit";
 import { expect, test } from "bun:test";

@@ -1,7 +1,7 @@
 /** What must not happen on a cluster: others control agents, secrets leak, Stacks wait for capacity indefinitely. */
 import { beforeAll, expect, test } from "bun:test";
 
-import { updates, workspaces } from "@pko/operator";
+import { updates, workspaces } from "@pko/operator/kinds";
 import { workspaceServerName } from "@pko/rpc";
 import { connectAgent } from "@pko/rpc/client";
 import type { Certificate } from "@pko/rpc/pki";

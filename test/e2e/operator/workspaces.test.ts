@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 
 import type { Update, Workspace } from "@pko/api";
 import { builtin } from "@pko/kube";
-import { updates, workspaces } from "@pko/operator";
+import { updates, workspaces } from "@pko/operator/kinds";
 import { waitFor } from "@pko/testkit";
 
 import { applyTo, execInPod, readSecret, useScene } from "../harness.ts";

@@ -60,7 +60,11 @@ class Plans {
 
   /** The state, byte by byte. */
   state(): string {
-    return this.#pulumi(["stack", "export", "--stack=organization/demo/dev"]);
+    return readFileSync(join(this.first.backend, ".pulumi/stacks/demo/dev.json"), "utf8");
+  }
+
+  exportState(): State {
+    return JSON.parse(this.#pulumi(["stack", "export", "--stack=organization/demo/dev"])) as State;
   }
 
   /** Changes the state as another user of the backend would. */
@@ -353,7 +357,7 @@ describe("what changed between preview and update", () => {
   test("the state, in a resource that the plan changes or in another: stale", async () => {
     const { plans, web, plan } = await planned(values("one"), values("two"));
     for (const name of ["a", "b"]) {
-      const state = JSON.parse(plans.state()) as State;
+      const state = plans.exportState();
       const resource = state.deployment.resources.find((each) => each.urn === urn(name));
       if (resource) resource.inputs["input"] = "outside";
       plans.importState(JSON.stringify(state));
@@ -379,7 +383,7 @@ describe("what changed between preview and update", () => {
   test("the stack's key: cannot be decrypted", async () => {
     const source = program({ resources: { a: stash({ "fn::secret": "canary-value" }) } });
     const { plans, web, plan } = await planned(values("one"), source);
-    const state = JSON.parse(plans.state()) as State;
+    const state = plans.exportState();
     // The salt of another stack with the same passphrase.
     const other = await plans.another().start();
     await other.prepare(source, { name: "other" });

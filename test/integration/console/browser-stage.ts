@@ -13,7 +13,7 @@ import {
 import { startConsole, type Console } from "@pko/console";
 import { buildConsole } from "@pko/console/build";
 import { builtin, resource, timestamp, type Client, type Credentials } from "@pko/kube";
-import { serviceAccountToken, type ApiServer, type FaultProxy } from "@pko/testkit";
+import { removeNamespace, serviceAccountToken, type ApiServer, type FaultProxy } from "@pko/testkit";
 import type { Browser } from "playwright-core";
 
 import { launchBrowser, Visitor } from "../../browser/visitor.ts";
@@ -194,6 +194,8 @@ export class BrowserStage implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#browser.close();
     await Promise.all(this.#consoles.map(async (each) => await each.stop()));
+    // The console shows the whole cluster, also to the tests of other files.
+    for (const name of this.#namespaces) await removeNamespace(this.server, name);
   }
 }
 
