@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { goProgramEnv, toolPath } from "@pko/cluster";
+import { chartAddress } from "@pko/install";
 import { programPath } from "@pko/testkit";
 
 import { parseCommands } from "../../docs/commands.ts";
@@ -32,7 +33,9 @@ export class Shell implements Disposable {
   }
 
   async run(line: string): Promise<string> {
-    const child = Bun.spawn(["sh", "-c", line], {
+    // The chart of this repository instead of the published one, whose version Helm then ignores.
+    const local = line.replace(chartAddress, "charts/pulumi-kubernetes-operator");
+    const child = Bun.spawn(["sh", "-c", local], {
       cwd: root,
       stdin: "ignore",
       stdout: "pipe",

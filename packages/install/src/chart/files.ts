@@ -1,5 +1,5 @@
 /** The generated files of the chart: everything that must agree with the code, the quickstart manifest or the schemas. */
-import { agentPort, imageTag, operatorImage, version } from "@pko/api";
+import { agentPort, imageTag, version } from "@pko/api";
 import { Document, isScalar, visit, type Pair } from "yaml";
 
 import { consolePort, metricsPort, probesPort, webhookPort } from "../operator-objects.ts";
@@ -15,6 +15,8 @@ import {
   servedRules,
   viewRules,
 } from "../rbac.ts";
+import { chartArguments, repositoryUrl } from "../published.ts";
+import { artifactHubAnnotations } from "./artifact-hub.ts";
 import { chartDefaults, type Field } from "./defaults.ts";
 import { ChartValues } from "./values.ts";
 
@@ -31,13 +33,9 @@ export const chartMetadata = {
   appVersion: imageTag,
   kubeVersion: ">= 1.31.0-0",
   home: "https://www.pulumi.com",
-  sources: ["https://github.com/pulumi/pulumi-kubernetes-operator"],
+  sources: [repositoryUrl],
   keywords: ["pulumi", "kubernetes", "operator", "gitops"],
-  annotations: {
-    "artifacthub.io/license": "Apache-2.0",
-    "artifacthub.io/operator": "true",
-    "artifacthub.io/images": `- name: pulumi-kubernetes-operator\n  image: ${operatorImage}\n  platforms: [linux/amd64, linux/arm64]\n`,
-  },
+  annotations: artifactHubAnnotations,
 };
 
 /** Rules, ports and policies for the templates, which must not define their own. */
@@ -91,7 +89,8 @@ export function chartReadme(): string {
   return [
     "# pulumi-kubernetes-operator",
     "A GitOps operator that deploys Pulumi stacks with the Kubernetes objects Stack, Program, Workspace and Update.",
-    "```sh\nhelm install --create-namespace -n pulumi-kubernetes-operator pulumi-kubernetes-operator \\\n  charts/pulumi-kubernetes-operator\n```",
+    `\`\`\`sh\nhelm install --create-namespace -n pulumi-kubernetes-operator pulumi-kubernetes-operator \\\n  ${chartArguments.join(" ")}\n\`\`\``,
+    `Until ${imageTag} is published, [install from a clone](../../docs/getting-started.md#install-from-a-clone).`,
     "The CRDs are in `crds/`. Helm installs them with a new release, and never adds, upgrades or deletes any after that. The operator creates missing CRDs and upgrades the others when it starts (`crds.upgrade`). Delete your Stacks before `helm uninstall`: only the operator can remove their finalizers. The CRDs, your objects, and the Secret and Lease that the operator created remain; see [Uninstall](../../docs/operations.md#uninstall).",
     "| value | default | meaning |\n| --- | --- | --- |\n" + [...rows("", values)].join("\n"),
   ].join("\n\n");
