@@ -200,7 +200,7 @@ async function exchange<A extends TSchema>(
   }
 }
 
-function readAnswer<A extends TSchema>(call: Call<A>, text: string): ReturnType<typeof parseJson<A>> {
+export function readAnswer<A extends TSchema>(call: Call<A>, text: string): ReturnType<typeof parseJson<A>> {
   const json = readJson(text);
   if (!json.ok) return json;
   const translated = translateAnswer(call.name, json.value, currentVocabulary);
@@ -255,7 +255,7 @@ async function* openStream<M extends TSchema>(
   }
 }
 
-function readFrame<M extends TSchema>(stream: Stream<M>, line: string): StreamItem<Static<M>> {
+export function readFrame<M extends TSchema>(stream: Stream<M>, line: string): StreamItem<Static<M>> {
   const frame = parseJson(Frame, line);
   if (!frame.ok) return invalidFrame(stream.name, frame.problem);
   switch (frame.value.frame) {
@@ -365,7 +365,7 @@ async function post(options: ConnectOptions, call: Post): Promise<Response> {
   });
 }
 
-function readError(method: string, status: number, text: string): CallError {
+export function readError(method: string, status: number, text: string): CallError {
   const body = parseJson(ErrorBody, text);
   const error = body.ok ? checkValue(AgentError, translateError(body.value.error, currentVocabulary, status)) : body;
   if (error.ok) return error.value;
