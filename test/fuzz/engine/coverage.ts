@@ -24,8 +24,8 @@ plugin({
   },
 });
 
-/** The text literals of all modules that were loaded. */
-export const knownWords = (): readonly string[] => [...words];
+/** The text literals of all modules that were loaded, except paths of modules and sentences. */
+export const knownWords = (): readonly string[] => [...words].filter((word) => !/^\.|^node:| .* /.test(word));
 
 /** How often a branch was taken, in steps that double: 9 times is the same as 15 times. */
 const bucket = (count: number): number => (count < 4 ? count : 2 + Math.min(30, 32 - Math.clz32(count)));

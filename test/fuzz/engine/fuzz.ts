@@ -55,7 +55,8 @@ export async function fuzz(target: Target, options: FuzzOptions): Promise<Fuzzed
     const input = chosen(reaching, random);
     await execute(mutated(input, target, { random, inputs: reaching, words }));
   }
-  for (const [problem, input] of findings) findings.set(problem, await minimized(target, input, problem));
+  const attempted = { ...target, check: (input: Uint8Array) => (options.onInput(input), target.check(input)) };
+  for (const [problem, input] of findings) findings.set(problem, await minimized(attempted, input, problem));
   return { rounds, branches: coverage.branches, findings, reaching: await reduced(target, reaching) };
 }
 

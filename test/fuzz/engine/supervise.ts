@@ -50,7 +50,7 @@ export async function supervise(task: Task, onResult: (result: Result) => void =
     stdout: "pipe",
     stderr: "pipe",
   });
-  const stopWatching = killIfSilent(worker, inputFile);
+  const silence = killIfSilent(worker, inputFile);
   const stderr = new Response(worker.stderr).text();
   const results: Result[] = [];
   const add = (result: Result): void => {
@@ -65,10 +65,13 @@ export async function supervise(task: Task, onResult: (result: Result) => void =
       else add(line.result);
     }
     const code = await worker.exited;
-    if (code !== 0) add(died({ target: current, code, input: readCurrentInput(inputFile).input, stderr: await stderr }));
+    if (code !== 0) {
+      const problem = silence.isKilled() ? "hangs" : `ends the process (${code}): ${(await stderr).trim().slice(-1000)}`;
+      add(died(current, problem, readCurrentInput(inputFile).input));
+    }
     return results;
   } finally {
-    stopWatching();
+    silence.stop();
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -76,24 +79,18 @@ export async function supervise(task: Task, onResult: (result: Result) => void =
 const maxLineBytes = 64 * 1024 * 1024;
 
 /** Also ends a worker that is busy: it would not handle another signal. */
-function killIfSilent(worker: Bun.Subprocess, inputFile: string): () => void {
-  let [last, since] = [-1, performance.now()];
+function killIfSilent(worker: Bun.Subprocess, inputFile: string): { isKilled(): boolean; stop(): void } {
+  let [last, since, isKilled] = [-1, performance.now(), false];
   const timer = setInterval(() => {
     const { count } = readCurrentInput(inputFile);
     if (count !== last) [last, since] = [count, performance.now()];
-    else if (performance.now() - since > maxSilenceMs) worker.kill("SIGKILL");
+    if (performance.now() - since < maxSilenceMs) return;
+    isKilled = true;
+    worker.kill("SIGKILL");
   }, pollMs);
-  return () => clearInterval(timer);
+  return { isKilled: () => isKilled, stop: () => clearInterval(timer) };
 }
 
-interface Death {
-  readonly target: string;
-  readonly code: number;
-  readonly input: Uint8Array;
-  readonly stderr: string;
-}
-
-function died({ target, code, input, stderr }: Death): Result {
-  const problem = `ends or hangs the process (${code}): ${stderr.trim().slice(-1000)}`;
+function died(target: string, problem: string, input: Uint8Array): Result {
   return { target, rounds: 0, branches: 0, cpuSeconds: 0, findings: { [problem]: encodeInput(input) }, reaching: [] };
 }

@@ -43,10 +43,11 @@ function check(input: Uint8Array): void {
   for (const path of drifted?.properties ?? []) checkPath(path);
 }
 
-/** What is a path stays the same path. */
+/** What is a path stays the same path. Control characters and backslashes are escaped for people. */
 function checkPath(path: string): void {
   const segments = parsePath(path);
-  if (segments) hold(Bun.deepEquals(parsePath(formatPath(segments)), segments), "a path is formatted as it is parsed");
+  // oxlint-disable-next-line no-control-regex -- it must match control characters
+  if (segments && !/[\u0000-\u001F\\]/.test(path)) hold(Bun.deepEquals(parsePath(formatPath(segments)), segments), "a path is formatted as it is parsed");
 }
 
 export const engineEventsTarget: Target = {

@@ -68,7 +68,7 @@ function commandOf(command: unknown): Buffer {
   if (typeof command === "string") return Buffer.concat([Buffer.from([command.length & 127]), bytesIn(command)]);
   if (!Array.isArray(command)) return Buffer.alloc(0);
   const [offset, size] = command.map((each) => numberIn(each, 0) >>> 0);
-  if (command.length > 2 || offset === undefined || size === undefined) return Buffer.from(command.map(Number));
+  if (command.length > 2 || offset === undefined || size === undefined) return Buffer.from(command.map((byte) => numberIn(byte, 0)));
   return Buffer.from([0b1011_0001, offset & 255, size & 255, (size >> 8) & 255]);
 }
 

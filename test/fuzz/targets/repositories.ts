@@ -27,7 +27,7 @@ function check(input: Uint8Array): void {
 
 function checkRemote(text: string): void {
   const parsed = parseRemote(text, policy);
-  if (!parsed.ok) return hold(parsed.message.length < 400, "a message is short");
+  if (!parsed.ok) return hold(parsed.message.length < 400 + text.length, "a message is short");
   const { remote } = parsed;
   const url = remote.kind === "http" ? remote.url.href : remote.url;
   hold(!url.startsWith("-"), "git does not take a URL for an option");

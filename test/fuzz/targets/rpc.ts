@@ -1,7 +1,9 @@
 /** Messages between operator and agent: a workspace runs programs of tenants, so its agent may send anything. */
+import type { TSchema } from "typebox";
+
 import { calls, parseRequest, streams } from "@pko/rpc";
 
-import { readAnswer, readError, readFrame } from "../../../packages/rpc/src/client.ts";
+import { readAnswer, readError, readFrame, type Call, type Stream } from "../../../packages/rpc/src/answers.ts";
 import { PrepareRequestV1, StartRequestV1 } from "../../../packages/rpc/src/versions/v1.ts";
 import { prepareFromV1 } from "../../../packages/rpc/src/versions/versions.ts";
 import { hold, secret, textOf, type Target } from "../engine/target.ts";
@@ -16,11 +18,11 @@ function check(input: Uint8Array): void {
   }
   const old = parseRequest(PrepareRequestV1, text);
   if (old.ok) prepareFromV1(old.value);
-  for (const call of Object.values(calls)) {
+  for (const call of Object.values<Call<TSchema>>(calls)) {
     const answer = readAnswer(call, text);
     if (!answer.ok) checkProblem(answer.problem);
   }
-  for (const stream of Object.values(streams)) {
+  for (const stream of Object.values<Stream<TSchema>>(streams)) {
     const item = readFrame(stream, text);
     if (item.type === "ended" && item.error) checkProblem(item.error.code === "protocol" ? item.error.message : "");
   }

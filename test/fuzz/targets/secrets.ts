@@ -15,11 +15,12 @@ function check(input: Uint8Array): void {
   const cleaned = redactor.clean(text);
   hold(!cleaned.includes(secret), "a secret is masked");
   hold(cleaned.isWellFormed(), "text is well-formed");
-  hold(redactor.clean(cleaned) === cleaned, "masked text stays the same");
   for (const cut of [7, 64]) {
     hold(truncate(cleaned, cut).length <= cut && truncate(cleaned, cut).isWellFormed(), "text is truncated");
-    const tail = redactor.clean({ text: text.slice(-cut), isCutAtStart: true });
-    hold(!tail.includes(secret.slice(-10)), "the end of a secret is masked");
+    const tail = redactor.clean({ text: secret.slice(cut % 9) + text, isCutAtStart: true });
+    hold(!tail.startsWith(secret.slice(cut % 9)), "the end of a secret is masked");
+    const head = redactor.clean({ text: withoutEscapes(text) + secret.slice(0, 5 + (cut % 9)), isCutAtEnd: true });
+    hold(!head.endsWith(secret.slice(0, 5 + (cut % 9))), "the start of a secret is masked");
     hold(lastChars(cleaned, cut).length <= cut, "text is truncated at its start");
   }
   lastLines(escapeControls(cleaned), 3);
@@ -33,11 +34,11 @@ function checkForms(text: string): void {
   if (text.length > 1024) return void secretForms(text);
   const own = new Redactor();
   own.add(text);
-  const value = text.trim();
+  const value = withoutEscapes(text).trim();
   if (value.length < 8 || "[secret]".includes(value)) return;
   const quoted = JSON.stringify({ value });
-  hold(!own.clean(`before ${value} after`).includes(withoutEscapes(value)), "any secret is masked");
-  hold(!own.clean(quoted).includes(JSON.stringify(withoutEscapes(value)).slice(1, -1)), "any secret in JSON is masked");
+  hold(!own.clean(`before ${text} after`).includes(value), "any secret is masked");
+  hold(!own.clean(quoted).includes(quoted.slice(10, -2)), "any secret in JSON is masked");
 }
 
 // oxlint-disable-next-line no-control-regex -- it must match escape sequences

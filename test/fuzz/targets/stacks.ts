@@ -14,10 +14,10 @@ function check(input: Uint8Array): void {
   for (const outcome of [stack, normalizeUpdate(object), normalizeWorkspace(object)]) checkOutcome(outcome);
   hold(Bun.deepEquals(normalizeStack(object), stack), "the same spec has the same normal form");
   if (!stack.ok) return;
-  const { source, updateWindows, resync, retry } = stack.value;
+  const { source, windows, resync, retry } = stack.value;
   for (const ms of [resync.everyMs, retry.maxBackoffMs]) hold(ms > 0 && ms < 2 ** 53, "an interval is a number");
-  if (updateWindows.length > 0) {
-    const state = windowAt(updateWindows, now);
+  if (windows.length > 0) {
+    const state = windowAt(windows, now);
     if (state.kind === "closed") hold(state.opensAt > now, "a closed window opens later");
     if (state.kind === "open") hold(state.until > now, "an open window closes later");
   }

@@ -20,12 +20,23 @@ async function checkWatch(input: Uint8Array, { expected, rest }: { expected: rea
   const lines: string[] = [];
   let error: unknown;
   try {
-    for await (const line of readWatchLines(ReadableStream.from(chunks(input)))) lines.push(line);
+    for await (const line of readWatchLines(streamOf(input))) lines.push(line);
   } catch (thrown) {
     error = thrown;
   }
   hold(Bun.deepEquals(lines, expected.map(decodedLine)), "a watch has the lines of its stream");
   hold((error !== undefined) === (rest !== ""), "only a watch that ends within a line fails");
+}
+
+function streamOf(input: Uint8Array): ReadableStream<Uint8Array> {
+  const source = chunks(input);
+  return new ReadableStream({
+    async pull(controller) {
+      const next = await source.next();
+      if (next.done) controller.close();
+      else controller.enqueue(next.value);
+    },
+  });
 }
 
 /** Each line is decoded alone, and a byte order mark at its start is dropped. */

@@ -41,7 +41,7 @@ describe("one repository has one ID, by whatever URL", () => {
   }
 });
 
-test.each(["", "web", "https://host", "https://host/", "not a url", "://x/y"])("%p names no repository", (text) => {
+test.each(["", "web", "https://host", "https://host/", "not a url", "://x/y", "https://host/scm"])("%p names no repository", (text) => {
   expect(repositoryId(text)).toBeUndefined();
 });
 

@@ -13,7 +13,8 @@ export function repositoryId(text: string): string | undefined {
     .replace(/\.git$/, "");
   const segments = path.split("/").filter((segment) => segment !== "");
   if (segments.length === 0) return undefined;
-  return idOf(place.host.toLowerCase(), segments);
+  const id = idOf(place.host.toLowerCase(), segments);
+  return id.endsWith("/") ? undefined : id;
 }
 
 /** `id` may be without a host. */
