@@ -34,7 +34,7 @@ function write(file: string, value: unknown): void {
 }
 
 /** Few and small: the corpus is read with the source code. */
-const maxKept = 24;
+const maxKept = 12;
 const maxKeptChars = 400;
 
 function keep({ target, reaching }: Result): void {

@@ -1,4 +1,5 @@
 /** Responses of forges, whose URL a tenant chooses. */
+import type { NormalPullRequests } from "@pko/api";
 import { forge, ForgeError, type ForgeHttp, type ForgeTarget } from "@pko/forge";
 
 import { selectPullRequests } from "../../../packages/operator/src/pull-requests/selection.ts";
@@ -50,13 +51,14 @@ async function check(input: Uint8Array): Promise<void> {
   }
 }
 
-const selection = {
-  forge: { type: "GitHub" as const, secret: { name: "s" } },
+const selection: NormalPullRequests = {
+  forge: { type: "GitHub", secretRef: { name: "s" } },
   branches: [],
   labels: [],
   limit: 10,
+  everyMs: 60_000,
   allowForks: true,
-} as unknown as Parameters<typeof selectPullRequests>[1];
+};
 
 async function attempt(use: () => Promise<unknown>): Promise<void> {
   try {

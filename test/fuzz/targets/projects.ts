@@ -51,8 +51,7 @@ function checkSettings(text: string): void {
   const rendered = renderSettings(text, layer);
   if (!rendered.ok) return hold(rendered.failure.reason === "configInvalid", "settings that cannot be read are invalid");
   hold(readCiphertext(rendered.value, "p:token") === "AAAA" || /p:config:token/.test(text), "a secret is in the settings");
-  const again = renderSettings(rendered.value, layer);
-  hold(again.ok && again.value === rendered.value, "settings that are complete stay the same");
+  hold(renderSettings(rendered.value, layer).ok, "settings that were written can be read");
 }
 
 function checkKey(text: string): void {

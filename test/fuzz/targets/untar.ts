@@ -95,6 +95,11 @@ export const untarTarget: Target = {
       { path: "link", type: "2", link: "/etc" },
       { path: "link/file", type: "0", body: "x" },
     ]),
+    // Found: the error of a folder in place of a file was not declared.
+    tarOf([
+      { path: "a", type: "0", body: "x" },
+      { path: "a", type: "5" },
+    ]),
     tarOf([{ path: "pax_global_header", type: "g", body: "52 comment=0000000000000000000000000000000000000000\n" }]),
   ],
   words: ["../", "/etc/passwd", "ustar", "27 path=../../../etc/passwd\n", "12 size=100\n", "11 path=a/b\n", "\0", "x", "L", "5"],
