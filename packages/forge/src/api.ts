@@ -56,7 +56,7 @@ function rootOf({ type, url }: ForgeTarget): string {
   if (!parsed || parsed.username || parsed.password || parsed.search || parsed.hash) {
     throw new ForgeError("invalid", `the URL of the ${type} API is not valid; use https://, a host and a path`);
   }
-  return parsed.href.replace(/\/+$/, "");
+  return parsed.href.replace(/(?<!\/)\/+$/, "");
 }
 
 const partForm = /^[\w.~-]+(?: ?[\w.~-]+)*$/;

@@ -23,7 +23,9 @@ function isOdd(value: number): boolean { try { return value % 2 === 1; } catch {
 /** The numbers of the counters that a call increments. */
 function reached(code: string, value: number | undefined): number[] {
   const counts = new Uint32Array(64);
-  const javaScript = new Bun.Transpiler({ loader: "ts" }).transformSync(code).replace(/export (const|\{[^}]*\};?)/g, (_, part: string) => (part === "const" ? part : ""));
+  const javaScript = new Bun.Transpiler({ loader: "ts" })
+    .transformSync(code)
+    .replace(/export (const|\{[^}]*\};?)/g, (_, part: string) => (part === "const" ? part : ""));
   // oxlint-disable-next-line no-implied-eval, no-unsafe-call -- it runs the module that the test has instrumented
   new Function(counters, "value", `${javaScript}; return run(value);`)(counts, value);
   return [...counts.entries()].flatMap(([index, count]) => (count > 0 ? [index] : []));
@@ -46,7 +48,13 @@ test.each(["text\n", "\0binary", "base64:text", "ä", Buffer.from([0xff, 0xfe]).
   },
 );
 
-const target = (form: Target["form"], check: Target["check"]): Target => ({ name: "t", form, seeds: [], rounds: 1, check });
+const target = (form: Target["form"], check: Target["check"]): Target => ({
+  name: "t",
+  form,
+  seeds: [],
+  rounds: 1,
+  check,
+});
 
 test("an input with a problem is minimized", async () => {
   const ofText = target("text", (input) => hold(!/a.*b/.test(textOf(input)), "no a before b"));
@@ -63,7 +71,15 @@ test.each(["bytes", "text", "json"] as const)("the same seed changes %s in the s
     const inputs = [Buffer.from('{"a":[1,"two"],"b":{"c":null}}')];
     const material = { random: seededRandom(seed), inputs, words: ["word"] };
     const [input = new Uint8Array()] = inputs;
-    return Array.from({ length: 50 }, () => textOf(mutated(input, target(form, () => undefined), material))).join("\n");
+    return Array.from({ length: 50 }, () =>
+      textOf(
+        mutated(
+          input,
+          target(form, () => undefined),
+          material,
+        ),
+      ),
+    ).join("\n");
   };
   expect(change(1)).toBe(change(1));
   expect(change(1)).not.toBe(change(2));

@@ -49,7 +49,8 @@ export async function fuzz(target: Target, options: FuzzOptions): Promise<Fuzzed
     if (problem !== undefined && !findings.has(problem)) findings.set(problem, input);
   };
 
-  for (const input of [...target.seeds.map((seed) => Buffer.from(seed as string)), ...options.inputs]) await execute(input);
+  for (const input of [...target.seeds.map((seed) => Buffer.from(seed as string)), ...options.inputs])
+    await execute(input);
   let rounds = 0;
   for (; !options.shouldStop(rounds) && findings.size < maxFindings; rounds++) {
     const input = chosen(reaching, random);

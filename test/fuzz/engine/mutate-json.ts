@@ -21,7 +21,13 @@ export function mutateJson(input: Uint8Array, material: Material): Uint8Array {
   const text = JSON.stringify(value);
   if (!text.includes("\\u0001deep\\u0001")) return Buffer.from(text);
   const depth = pickFrom(depths, random);
-  const [open, close] = pickFrom([["[", "]"], ['{"a":', "}"]] as const, random);
+  const [open, close] = pickFrom(
+    [
+      ["[", "]"],
+      ['{"a":', "}"],
+    ] as const,
+    random,
+  );
   return Buffer.from(text.replaceAll('"\\u0001deep\\u0001"', () => `${open.repeat(depth)}1${close.repeat(depth)}`));
 }
 
@@ -80,7 +86,7 @@ const finite = (value: number): number => (Number.isFinite(value) ? value : Numb
 /** A random part of a value of another input. */
 function partOf(value: Json, random: SeededRandom): Json {
   if (typeof value !== "object" || value === null || random.next() < 0.3) return value;
-  const parts = Object.values(value) as Json[];
+  const parts = Object.values(value);
   return parts.length === 0 ? value : partOf(pickFrom(parts, random), random);
 }
 

@@ -6,7 +6,7 @@ import { mutateJson } from "./mutate-json.ts";
 import { defaultMaxBytes, type Target } from "./target.ts";
 
 /** Of an input that repeats a part of itself, to find what takes more than linear time or memory. */
-const pumpedBytes = 32 * 1024;
+const pumpedBytes = 128 * 1024;
 
 export function mutated(input: Uint8Array, target: Target, material: Material): Uint8Array {
   const { random } = material;
@@ -17,14 +17,22 @@ export function mutated(input: Uint8Array, target: Target, material: Material): 
   }
   // Half of a value would not be JSON.
   if (form !== "json") result = result.subarray(0, maxBytes);
-  if (random.next() < 0.01) result = pump(result, random);
+  if (random.next() < 0.005) result = pump(result, random);
   return repair && random.next() < 0.9 ? repair(Uint8Array.from(result)) : result;
 }
 
 type Change = (input: Uint8Array, material: Material) => Uint8Array;
 
 const changes: readonly Change[] = [flipBit, setByte, remove, duplicate, insertWord, changeDigits, splice, swapBlocks];
-const textChanges: readonly Change[] = [insertWord, insertWord, insertCharacter, changeDigits, remove, duplicate, splice];
+const textChanges: readonly Change[] = [
+  insertWord,
+  insertWord,
+  insertCharacter,
+  changeDigits,
+  remove,
+  duplicate,
+  splice,
+];
 
 function changeBytes(input: Uint8Array, form: Target["form"], material: Material): Uint8Array {
   const usable = form === "bytes" || material.random.next() < 0.2 ? changes : textChanges;
@@ -99,7 +107,10 @@ function changeDigits(input: Uint8Array, { random }: Material): Uint8Array {
 /** The start of one input and the end of another. */
 function splice(input: Uint8Array, { random, inputs }: Material): Uint8Array {
   const other = pickFrom(inputs, random);
-  return Buffer.concat([input.subarray(0, random.below(input.length + 1)), other.subarray(random.below(other.length + 1))]);
+  return Buffer.concat([
+    input.subarray(0, random.below(input.length + 1)),
+    other.subarray(random.below(other.length + 1)),
+  ]);
 }
 
 const blockBytes = 512;

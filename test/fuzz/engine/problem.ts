@@ -1,8 +1,8 @@
 /** Whether the properties of a target hold for an input. */
 import type { Target } from "./target.ts";
 
-/** Of CPU time. Usual inputs take less than a hundredth of it. */
-const maxMs = 2000;
+/** Of CPU time. The slowest input that takes linear time needs less than a fifth of it, one that takes quadratic time a multiple. */
+const maxMs = 5000;
 
 /** A property that does not hold; undefined if all of them do. */
 export async function problemWith(target: Target, input: Uint8Array): Promise<string | undefined> {

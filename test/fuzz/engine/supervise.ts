@@ -66,7 +66,9 @@ export async function supervise(task: Task, onResult: (result: Result) => void =
     }
     const code = await worker.exited;
     if (code !== 0) {
-      const problem = silence.isKilled() ? "hangs" : `ends the process (${code}): ${(await stderr).trim().slice(-1000)}`;
+      const problem = silence.isKilled()
+        ? "hangs"
+        : `ends the process (${code}): ${(await stderr).trim().slice(-1000)}`;
       add(died(current, problem, readCurrentInput(inputFile).input));
     }
     return results;

@@ -21,7 +21,10 @@ function checkRequest(method: string, path: string): void {
   if (!request) return;
   hold(/^\/api(s\/[a-z0-9.]+)?\/v1(alpha1)?\//.test(request.path), "a path is one of the Kubernetes API");
   hold(!/\.\.|\/\/|[%?#\\]/.test(request.path), "a path has no escapes");
-  hold(!/\/(secrets|configmaps|serviceaccounts|exec|proxy|attach|portforward)\b/.test(request.path), "secrets cannot be read");
+  hold(
+    !/\/(secrets|configmaps|serviceaccounts|exec|proxy|attach|portforward)\b/.test(request.path),
+    "secrets cannot be read",
+  );
   hold(!request.query.has("watch") && !request.query.has("follow"), "a request ends");
 }
 
@@ -32,8 +35,14 @@ function checkMask(object: unknown): void {
   const { secrets, secretsRef } = masked["spec"] as Readonly<Record<string, unknown>>;
   if (isObject(secrets)) hold(!JSON.stringify(Object.values(secrets)).includes(secret), "secrets are masked");
   if (isObject(secretsRef)) {
-    const literals = Object.values(secretsRef).filter(isObject).map((each) => each["literal"]).filter(isObject);
-    hold(!literals.some((each) => typeof each["value"] === "string" && each["value"] !== "[secret]"), "literals are masked");
+    const literals = Object.values(secretsRef)
+      .filter(isObject)
+      .map((each) => each["literal"])
+      .filter(isObject);
+    hold(
+      !literals.some((each) => typeof each["value"] === "string" && each["value"] !== "[secret]"),
+      "literals are masked",
+    );
   }
 }
 

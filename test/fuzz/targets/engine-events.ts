@@ -47,7 +47,8 @@ function check(input: Uint8Array): void {
 function checkPath(path: string): void {
   const segments = parsePath(path);
   // oxlint-disable-next-line no-control-regex -- it must match control characters
-  if (segments && !/[\u0000-\u001F\\]/.test(path)) hold(Bun.deepEquals(parsePath(formatPath(segments)), segments), "a path is formatted as it is parsed");
+  if (segments && !/[\u0000-\u001F\\]/.test(path))
+    hold(Bun.deepEquals(parsePath(formatPath(segments)), segments), "a path is formatted as it is parsed");
 }
 
 export const engineEventsTarget: Target = {
@@ -74,7 +75,11 @@ export const engineEventsTarget: Target = {
     '{"sequence":1,"policyEvent":{"resourceUrn":"u","message":"m","policyName":"n","policyPackName":"p","enforcementLevel":"mandatory"}}',
     '{"sequence":1,"diagnosticEvent":{"severity":"error","message":"resource urn:x violates plan: properties changed: ++a","urn":"u"}}',
   ],
-  words: ["4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270", "04da6b54-80e4-46f7-96ec-b56ff0331ba9"],
+  words: [
+    "4dabf18193072939515e22adb298388d",
+    "1b47061264138c4ac30d75fd1eb44270",
+    "04da6b54-80e4-46f7-96ec-b56ff0331ba9",
+  ],
   rounds: 4000,
   check,
 };

@@ -18,7 +18,10 @@ function check(input: Uint8Array): void {
 function checkRoundTrip(variables: readonly (readonly [string, string])[]): void {
   const literal = variables.filter(([, value]) => !/['\r]/.test(value));
   const written = literal.map(([name, value]) => `export ${name}='${value}' # comment\n`).join("");
-  hold(Bun.deepEquals(Object.entries(parseEnvFile(written) ?? {}), literal), "literal values are read as they were written");
+  hold(
+    Bun.deepEquals(Object.entries(parseEnvFile(written) ?? {}), literal),
+    "literal values are read as they were written",
+  );
 }
 
 export const envFileTarget: Target = {

@@ -92,7 +92,13 @@ export const forgesTarget: Target = {
       {
         body: {
           next: "https://forge.example/api/2",
-          values: [{ id: 7, state: "OPEN", source: { branch: { name: "f" }, commit: { hash: "0123456" }, repository: { full_name: "a/b" } } }],
+          values: [
+            {
+              id: 7,
+              state: "OPEN",
+              source: { branch: { name: "f" }, commit: { hash: "0123456" }, repository: { full_name: "a/b" } },
+            },
+          ],
         },
       },
       { body: { values: [{ hash: commit }] } },
@@ -102,13 +108,31 @@ export const forgesTarget: Target = {
         body: {
           isLastPage: false,
           nextPageStart: 2,
-          values: [{ id: 7, state: "OPEN", fromRef: { id: "refs/heads/f", latestCommit: commit }, toRef: { id: "refs/heads/main" } }],
+          values: [
+            {
+              id: 7,
+              state: "OPEN",
+              fromRef: { id: "refs/heads/f", latestCommit: commit },
+              toRef: { id: "refs/heads/main" },
+            },
+          ],
         },
       },
     ],
     [{ status: 404 }, { body: [{ id: 1, body: "<!-- m -->" }] }, { status: 201, body: { id: 2 } }],
-    [{ status: 403, headers: { "x-ratelimit-remaining": "0", "x-ratelimit-reset": "99", date: "Mon, 01 Jan 2030 00:00:00 GMT" } }],
-    [{ status: 429, headers: { "retry-after": "Mon, 01 Jan 2030 00:00:00 GMT", date: "Mon, 01 Jan 2029 00:00:00 GMT" }, body: secret }],
+    [
+      {
+        status: 403,
+        headers: { "x-ratelimit-remaining": "0", "x-ratelimit-reset": "99", date: "Mon, 01 Jan 2030 00:00:00 GMT" },
+      },
+    ],
+    [
+      {
+        status: 429,
+        headers: { "retry-after": "Mon, 01 Jan 2030 00:00:00 GMT", date: "Mon, 01 Jan 2029 00:00:00 GMT" },
+        body: secret,
+      },
+    ],
   ].map((answers) => JSON.stringify(answers)),
   words: [link, "<https://>; rel=next", "https:", "http://other.example/", "<!-- m -->", "[//]: # (m)", "retry-after"],
   rounds: 1200,

@@ -47,7 +47,12 @@ const types = ["", "commit", "tree", "blob", "tag"];
 function entryOf({ type, content, size, base, delta }: Entry, ids: string[]): Buffer {
   const number = numberIn(type, 3) & 7;
   const data = Array.isArray(delta) ? Buffer.concat(delta.map(commandOf)) : bytesIn(content);
-  ids.push(createHash("sha1").update(`${types[number] ?? ""} ${data.length}\0`).update(data).digest("hex"));
+  ids.push(
+    createHash("sha1")
+      .update(`${types[number] ?? ""} ${data.length}\0`)
+      .update(data)
+      .digest("hex"),
+  );
   const reference = number === 7 ? Buffer.from(ids[numberIn(base, 0)] ?? "ab".repeat(20), "hex") : Buffer.alloc(0);
   return Buffer.concat([sizeHeader(number, numberIn(size, data.length)), reference, deflateSync(data, { level: 1 })]);
 }
@@ -68,7 +73,8 @@ function commandOf(command: unknown): Buffer {
   if (typeof command === "string") return Buffer.concat([Buffer.from([command.length & 127]), bytesIn(command)]);
   if (!Array.isArray(command)) return Buffer.alloc(0);
   const [offset, size] = command.map((each) => numberIn(each, 0) >>> 0);
-  if (command.length > 2 || offset === undefined || size === undefined) return Buffer.from(command.map((byte) => numberIn(byte, 0)));
+  if (command.length > 2 || offset === undefined || size === undefined)
+    return Buffer.from(command.map((byte) => numberIn(byte, 0)));
   return Buffer.from([0b1011_0001, offset & 255, size & 255, (size >> 8) & 255]);
 }
 
@@ -105,7 +111,11 @@ function check(input: Uint8Array): void {
 
 const folder = lazyFolder();
 const git = (args: readonly string[], input?: Buffer): string =>
-  execFileSync("git", ["-C", folder(), ...args], { encoding: "utf8", stdio: ["pipe", "pipe", "pipe"], ...(input && { input }) });
+  execFileSync("git", ["-C", folder(), ...args], {
+    encoding: "utf8",
+    stdio: ["pipe", "pipe", "pipe"],
+    ...(input && { input }),
+  });
 
 /** A pack that we accept, git accepts, too, and finds the same objects in it. */
 function compare(input: Uint8Array): void {

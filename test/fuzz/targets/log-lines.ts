@@ -43,11 +43,19 @@ async function checkRecord(text: string, value: unknown): Promise<void> {
   const encoded = await encodeContent(value as RecordContent);
   const content = await decodeContent(encoded);
   const inBrowser = await browser.decodeContent(encoded);
-  if (content?.events.every(({ seq }) => Number.isSafeInteger(seq))) hold(Bun.deepEquals(inBrowser, content), "the console reads the records that the command line reads");
+  if (content?.events.every(({ seq }) => Number.isSafeInteger(seq)))
+    hold(Bun.deepEquals(inBrowser, content), "the console reads the records that the command line reads");
 }
 
 const time = "2030-01-01T00:00:00Z";
-const resource = { kind: "resource", phase: "finished", op: "update", urn: "urn:pulumi:a::b::c::d", resourceType: "t", durationMs: 5 };
+const resource = {
+  kind: "resource",
+  phase: "finished",
+  op: "update",
+  urn: "urn:pulumi:a::b::c::d",
+  resourceType: "t",
+  durationMs: 5,
+};
 const changes = [{ path: "a.b", kind: "update", old: "1", new: "2" }];
 
 export const logLinesTarget: Target = {
@@ -55,9 +63,27 @@ export const logLinesTarget: Target = {
   form: "json",
   seeds: [
     JSON.stringify({ feed: 1, run: "uid", seq: 1, time, event: { ...resource, changes, replaceKeys: ["a"] } }),
-    JSON.stringify({ feed: 1, run: "uid", seq: 2, time, event: { kind: "diagnostic", severity: "error", message: "\u001B[31mx" } }),
-    JSON.stringify({ feed: 1, run: "uid", seq: 3, time, event: { kind: "policy", level: "mandatory", policy: "p", message: "m" } }),
-    JSON.stringify({ feed: 1, run: "uid", seq: 4, time, event: { kind: "summary", changes: { create: 1 }, durationSeconds: 1 } }),
+    JSON.stringify({
+      feed: 1,
+      run: "uid",
+      seq: 2,
+      time,
+      event: { kind: "diagnostic", severity: "error", message: "\u001B[31mx" },
+    }),
+    JSON.stringify({
+      feed: 1,
+      run: "uid",
+      seq: 3,
+      time,
+      event: { kind: "policy", level: "mandatory", policy: "p", message: "m" },
+    }),
+    JSON.stringify({
+      feed: 1,
+      run: "uid",
+      seq: 4,
+      time,
+      event: { kind: "summary", changes: { create: 1 }, durationSeconds: 1 },
+    }),
     JSON.stringify({ level: "info", ts: time, msg: "run started", run: "uid", operation: "up", logger: "agent" }),
     JSON.stringify({
       version: 1,

@@ -20,11 +20,15 @@ function check(input: Uint8Array): void {
   if (file === undefined) return;
   checkState(textOf(input));
   const changes = plannedChanges(file);
-  hold(Bun.deepEquals(plannedChanges(withoutOutputs(file)), changes), "a plan without outputs changes the same resources");
-  const { summary, changes: hasChanges, destructive } = summarize(
-    { digest: "d", changes, unknownInputs: unknownInputs(file) },
-    clean,
+  hold(
+    Bun.deepEquals(plannedChanges(withoutOutputs(file)), changes),
+    "a plan without outputs changes the same resources",
   );
+  const {
+    summary,
+    changes: hasChanges,
+    destructive,
+  } = summarize({ digest: "d", changes, unknownInputs: unknownInputs(file) }, clean);
   hold(summary.length <= 4096 && summary.split("\n").length <= 52, "a summary is short");
   // oxlint-disable-next-line no-control-regex -- it must match control characters
   hold(!/[\u0000-\u0009\u000B-\u001F\u2028\u202E]/.test(summary), "a summary has no control characters");
@@ -61,7 +65,10 @@ export const plansTarget: Target = {
     JSON.stringify({
       manifest: {},
       resourcePlans: {
-        [urn("pulumi:pulumi:Stack", "p-dev")]: { goal: { outputDiff: { adds: { a: "x" }, updates: { b: 1 } } }, steps: ["create"] },
+        [urn("pulumi:pulumi:Stack", "p-dev")]: {
+          goal: { outputDiff: { adds: { a: "x" }, updates: { b: 1 } } },
+          steps: ["create"],
+        },
         [urn("aws:s3:Bucket", "b")]: {
           goal: { parent: "u", inputDiff: { adds: { a: "04da6b54-80e4-46f7-96ec-b56ff0331ba9" }, updates: {} } },
           steps: ["create-replacement", "replace", "delete-replaced"],
@@ -75,7 +82,12 @@ export const plansTarget: Target = {
         pending_operations: [{ type: "creating", resource: { urn: "u" } }],
       },
     }),
-    JSON.stringify({ version: 1, key: "", bindings, plan: { kind: "destroy", steps: [{ op: "delete", urn: "u", digest: "d" }] } }),
+    JSON.stringify({
+      version: 1,
+      key: "",
+      bindings,
+      plan: { kind: "destroy", steps: [{ op: "delete", urn: "u", digest: "d" }] },
+    }),
   ],
   rounds: 2000,
   check,

@@ -49,8 +49,12 @@ async function checkProject(text: string): Promise<void> {
 function checkSettings(text: string): void {
   readStackKeys(text);
   const rendered = renderSettings(text, layer);
-  if (!rendered.ok) return hold(rendered.failure.reason === "configInvalid", "settings that cannot be read are invalid");
-  hold(readCiphertext(rendered.value, "p:token") === "AAAA" || /p:config:token/.test(text), "a secret is in the settings");
+  if (!rendered.ok)
+    return hold(rendered.failure.reason === "configInvalid", "settings that cannot be read are invalid");
+  hold(
+    readCiphertext(rendered.value, "p:token") === "AAAA" || /p:config:token/.test(text),
+    "a secret is in the settings",
+  );
   hold(renderSettings(rendered.value, layer).ok, "settings that were written can be read");
 }
 
@@ -71,7 +75,24 @@ export const projectsTarget: Target = {
     "config: &c\n  p:a: &a {k: 1}\n  b: *a\nenvironment:\n  imports: [x]\n<<: *c\n",
     'p:a.b[0]["c.d"]',
   ],
-  words: ["&a ", "*a", "<<: ", "!!binary ", "---\n", "|\n", ">-\n", "? ", "{", "[", "config:\n", "null", "~", "  ", "%YAML 1.1\n", "stackConfigDir: "],
-  rounds: 1200,
+  words: [
+    "&a ",
+    "*a",
+    "<<: ",
+    "!!binary ",
+    "---\n",
+    "|\n",
+    ">-\n",
+    "? ",
+    "{",
+    "[",
+    "config:\n",
+    "null",
+    "~",
+    "  ",
+    "%YAML 1.1\n",
+    "stackConfigDir: ",
+  ],
+  rounds: 600,
   check,
 };

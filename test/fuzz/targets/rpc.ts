@@ -45,7 +45,10 @@ export const rpcTarget: Target = {
     frame({ type: "done", result: { failure: { reason: "other", phase: "source", message: "m", lines: [] } } }),
     frame({ type: "output", output: { name: "a", secret: false, known: true, value: { b: [1] } } }),
     frame({ type: "part", content: "AAAA" }),
-    frame({ type: "result", result: { outcome: "failed", operation: "up", error: { class: "other", message: "m", lines: [] } } }),
+    frame({
+      type: "result",
+      result: { outcome: "failed", operation: "up", error: { class: "other", message: "m", lines: [] } },
+    }),
     '{"frame":"heartbeat"}',
     '{"frame":"error","error":{"code":"internal","message":"m"}}',
     '{"error":{"code":"busy","message":"m"}}',

@@ -28,7 +28,10 @@ function check(input: Uint8Array): void {
 function checkOutcome(outcome: Normalized<unknown>): void {
   if (outcome.ok) return;
   hold(outcome.problems.length > 0, "an invalid spec has a problem");
-  hold(outcome.problems.every(({ field, message, remedy }) => field && message && remedy) as boolean, "a problem is complete");
+  hold(
+    outcome.problems.every(({ field, message, remedy }) => field && message && remedy),
+    "a problem is complete",
+  );
   hold(describeProblems(outcome.problems).length < 10_000, "problems fit into a condition");
   hold(!outcome.problems.some(({ message }) => message.includes(secret)), "no problem contains a value");
 }
@@ -44,16 +47,36 @@ const specs: readonly object[] = [
     repoDir: "infra/",
     gitAuth: { sshAuth: { sshPrivateKey: reference, password: reference } },
     config: { a: 1, b: { c: [true, null] } },
-    secretsRef: { e: { type: "Literal", literal: { value: "v" } }, f: { type: "StackOutput", stack: "other", output: "o" } },
+    secretsRef: {
+      e: { type: "Literal", literal: { value: "v" } },
+      f: { type: "StackOutput", stack: "other", output: "o" },
+    },
     envRefs: { A: reference, B: { type: "ConfigMap", configMap: { name: "c", key: "k" } } },
     prerequisites: [{ name: "a", requirement: { succeededWithinDuration: "1h30m" } }],
     updateWindows: [{ schedule: "0 22 * * MON-FRI", durationSeconds: 3600, timeZone: "Europe/Berlin" }],
     resyncFrequencySeconds: 300,
-    workspaceTemplate: { spec: { env: [{ name: "A", value: "b" }], image: "i", podTemplate: { spec: { containers: [{ name: "pulumi" }] } } } },
+    workspaceTemplate: {
+      spec: {
+        env: [{ name: "A", value: "b" }],
+        image: "i",
+        podTemplate: { spec: { containers: [{ name: "pulumi" }] } },
+      },
+    },
     updateTemplate: { metadata: { labels: { a: "b" } }, spec: { ttlAfterCompleted: "1h", parallel: 2 } },
   },
-  { stack: "dev", fluxSource: { sourceRef: { apiVersion: "source.toolkit.fluxcd.io/v1", kind: "GitRepository", name: "r" }, dir: "d" } },
-  { stack: "dev", programRef: { name: "p" }, driftDetection: { intervalSeconds: 60 }, approval: { required: "Always" } },
+  {
+    stack: "dev",
+    fluxSource: {
+      sourceRef: { apiVersion: "source.toolkit.fluxcd.io/v1", kind: "GitRepository", name: "r" },
+      dir: "d",
+    },
+  },
+  {
+    stack: "dev",
+    programRef: { name: "p" },
+    driftDetection: { intervalSeconds: 60 },
+    approval: { required: "Always" },
+  },
   {
     stack: "dev",
     projectRepo: "https://github.com/org/repo",
@@ -62,14 +85,32 @@ const specs: readonly object[] = [
     updateWindows: [{ schedule: "@daily", durationSeconds: 60 }],
   },
   { workspaceName: "w", stackName: "dev", type: "up", ttlAfterCompleted: "5m", target: ["urn:a"] },
-  { git: { url: "https://github.com/org/repo", ref: "main", dir: "d" }, stacks: [{ name: "dev", config: [{ key: "a", value: "b" }] }] },
+  {
+    git: { url: "https://github.com/org/repo", ref: "main", dir: "d" },
+    stacks: [{ name: "dev", config: [{ key: "a", value: "b" }] }],
+  },
 ];
 
 export const stacksTarget: Target = {
   name: "stacks",
   form: "json",
   seeds: specs.map((spec) => JSON.stringify({ metadata, spec })),
-  words: ["*/5", "0 0 31 2 *", "0 0 29 2 MON", "1-5", "5/15", "0 0 1 1 *", "UTC", "America/Sao_Paulo", "+01:00", "1h", "-1s", "1e9h", "..", "refs/tags/v1"],
+  words: [
+    "*/5",
+    "0 0 31 2 *",
+    "0 0 29 2 MON",
+    "1-5",
+    "5/15",
+    "0 0 1 1 *",
+    "UTC",
+    "America/Sao_Paulo",
+    "+01:00",
+    "1h",
+    "-1s",
+    "1e9h",
+    "..",
+    "refs/tags/v1",
+  ],
   maxBytes: 4096,
   rounds: 1500,
   check,

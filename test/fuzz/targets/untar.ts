@@ -40,7 +40,9 @@ async function check(input: Uint8Array): Promise<void> {
   writeFileSync(archiveFile(), gzipSync(input, { level: 1 }));
   await withFolder(async (folder) => {
     const outcome = await untar(archiveFile(), folder, limits);
-    const bytes = filesIn(folder).values().reduce((sum, text) => sum + text.length, 0);
+    const bytes = filesIn(folder)
+      .values()
+      .reduce((sum, text) => sum + text.length, 0);
     hold(bytes <= limits.maxBytes, "no more is written than allowed");
     if (outcome.ok) return hold(outcome.value <= limits.maxEntries, "no more entries are unpacked than allowed");
     hold(outcome.failure.message.length < 1000, "a message is short");
@@ -60,13 +62,15 @@ async function compare(input: Uint8Array): Promise<void> {
   await withFolder(async (folder) => {
     const options = ["--no-same-owner", "--no-same-permissions", "--delay-directory-restore", "--mode=u+rwx"];
     try {
-      execFileSync("tar", ["-x", "-f", archiveFile(), "-C", folder, ...options], { stdio: ["ignore", "ignore", "pipe"] });
+      execFileSync("tar", ["-x", "-f", archiveFile(), "-C", folder, ...options], {
+        stdio: ["ignore", "ignore", "pipe"],
+      });
       theirs = filesIn(folder);
     } catch {
       // It rejects the archive.
     }
   });
-  if (theirs) hold(Bun.deepEquals([...ours].toSorted(), [...theirs].toSorted()), "tar unpacks the same files");
+  if (theirs) hold(Bun.deepEquals(ours, theirs), "tar unpacks the same files");
 }
 
 /** Corrects the checksum of every block that looks like a header. */
@@ -102,7 +106,18 @@ export const untarTarget: Target = {
     ]),
     tarOf([{ path: "pax_global_header", type: "g", body: "52 comment=0000000000000000000000000000000000000000\n" }]),
   ],
-  words: ["../", "/etc/passwd", "ustar", "27 path=../../../etc/passwd\n", "12 size=100\n", "11 path=a/b\n", "\0", "x", "L", "5"],
+  words: [
+    "../",
+    "/etc/passwd",
+    "ustar",
+    "27 path=../../../etc/passwd\n",
+    "12 size=100\n",
+    "11 path=a/b\n",
+    "\0",
+    "x",
+    "L",
+    "5",
+  ],
   maxBytes: 8192,
   rounds: 400,
   repair,

@@ -16,7 +16,10 @@ async function check(input: Uint8Array): Promise<void> {
   for (const line of expected) checkEvent(line);
 }
 
-async function checkWatch(input: Uint8Array, { expected, rest }: { expected: readonly string[]; rest: string | undefined }) {
+async function checkWatch(
+  input: Uint8Array,
+  { expected, rest }: { expected: readonly string[]; rest: string | undefined },
+) {
   const lines: string[] = [];
   let error: unknown;
   try {
@@ -51,7 +54,10 @@ async function checkStream(input: Uint8Array, { expected }: { expected: readonly
     return;
   }
   hold(Bun.deepEquals(lines, expected.map(decodedLine)), "a stream has the lines that were sent");
-  hold(lines.every((line) => Buffer.byteLength(line) <= 3 * maxLineBytes), "no line is longer than allowed");
+  hold(
+    lines.every((line) => Buffer.byteLength(line) <= 3 * maxLineBytes),
+    "no line is longer than allowed",
+  );
 }
 
 function checkEvent(line: string): void {

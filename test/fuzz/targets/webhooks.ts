@@ -21,7 +21,11 @@ const receiver = (type: ReceiverType): Receiver => ({
   apiVersion: "pulumi.com/v1",
   kind: "Receiver",
   metadata: { name: "hooks", namespace: "default" },
-  spec: { type, secretRef: { name: "s" }, filter: { repositories: ["acme/web"], refs: ["refs/heads/*", "!refs/heads/x"] } },
+  spec: {
+    type,
+    secretRef: { name: "s" },
+    filter: { repositories: ["acme/web"], refs: ["refs/heads/*", "!refs/heads/x"] },
+  },
 });
 
 function check(input: Uint8Array): void {
@@ -42,7 +46,10 @@ function checkContent(content: HookContent): void {
 }
 
 function checkPush(push: ReturnType<typeof acceptedPush>): void {
-  hold(push?.refs.every((ref) => ref.startsWith("refs/heads/")) ?? true, "only refs that match the filter are accepted");
+  hold(
+    push?.refs.every((ref) => ref.startsWith("refs/heads/")) ?? true,
+    "only refs that match the filter are accepted",
+  );
 }
 
 const repository = {
@@ -51,29 +58,50 @@ const repository = {
   html_url: "https://github.com/acme/web",
 };
 const project = { git_http_url: "https://gitlab.example/acme/web.git", web_url: "https://gitlab.example/acme/web" };
-const links = { html: { href: "https://bitbucket.org/acme/web" }, clone: [{ href: "https://git.example/scm/acme/web.git" }] };
+const links = {
+  html: { href: "https://bitbucket.org/acme/web" },
+  clone: [{ href: "https://git.example/scm/acme/web.git" }],
+};
 
 const seeds: readonly (readonly [headers: Record<string, string>, body: unknown])[] = [
-  [{ "x-github-event": "push", "x-gitea-event": "push" }, { ref: "refs/heads/main", repository }],
-  [{ "x-github-event": "create", "x-gitea-event": "create" }, { ref: "v1", ref_type: "tag", repository }],
+  [
+    { "x-github-event": "push", "x-gitea-event": "push" },
+    { ref: "refs/heads/main", repository },
+  ],
+  [
+    { "x-github-event": "create", "x-gitea-event": "create" },
+    { ref: "v1", ref_type: "tag", repository },
+  ],
   [{ "x-github-event": "pull_request" }, { action: "opened", number: 7, repository }],
   [
     { "x-github-event": "push", "content-type": "application/x-www-form-urlencoded" },
     "payload=%7B%22ref%22%3A%22refs%2Fheads%2Fmain%22%7D",
   ],
-  [{ "x-hub-signature-256": "sha256=00", authorization: "Basic aG9va3M6eA==" }, { object_kind: "push", ref: "refs/heads/main", project }],
+  [
+    { "x-hub-signature-256": "sha256=00", authorization: "Basic aG9va3M6eA==" },
+    { object_kind: "push", ref: "refs/heads/main", project },
+  ],
   [{}, { event_name: "repository_update", refs: ["refs/heads/main"], project }],
   [
     { "x-event-key": "repo:push" },
-    { repository: { links }, push: { changes: [{ new: { type: "branch", name: "main" } }, { new: null, old: { type: "tag", name: "v1" } }] } },
+    {
+      repository: { links },
+      push: { changes: [{ new: { type: "branch", name: "main" } }, { new: null, old: { type: "tag", name: "v1" } }] },
+    },
   ],
-  [{ "x-event-key": "repo:refs_changed" }, { repository: { slug: "web", project: { key: "ACME" } }, changes: [{ ref: { id: "refs/heads/x" } }] }],
+  [
+    { "x-event-key": "repo:refs_changed" },
+    { repository: { slug: "web", project: { key: "ACME" } }, changes: [{ ref: { id: "refs/heads/x" } }] },
+  ],
   [{ "x-event-key": "pr:opened" }, { pullRequest: { toRef: { repository: { links } } } }],
   [
     {},
     {
       eventType: "git.push",
-      resource: { repository: { remoteUrl: "https://dev.azure.com/acme/shop/_git/web" }, refUpdates: [{ name: "refs/heads/main" }] },
+      resource: {
+        repository: { remoteUrl: "https://dev.azure.com/acme/shop/_git/web" },
+        refUpdates: [{ name: "refs/heads/main" }],
+      },
     },
   ],
   [{}, { repository: "https://git.example/acme/web", ref: "refs/heads/main" }],

@@ -178,7 +178,9 @@ function summary(payload: unknown, clean: Cleaner): Converted {
 function toStepCounts(value: unknown, clean: Cleaner): StepCounts {
   if (!isRecord(value)) return {};
   const counts = Object.entries(value).flatMap(([op, count]) =>
-    typeof count === "number" && Number.isInteger(count) && count >= 0 ? [[truncate(clean(op), 64), count] as const] : [],
+    typeof count === "number" && Number.isInteger(count) && count >= 0
+      ? [[truncate(clean(op), 64), count] as const]
+      : [],
   );
   return Object.fromEntries(counts.slice(0, 64));
 }

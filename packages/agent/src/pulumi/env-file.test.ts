@@ -41,7 +41,7 @@ test("values that double in every line are rejected before they fill the memory"
   expect(parseEnvFile(`A=${"a".repeat(500_000)}\nB=${"$A".repeat(10_000)}\n`)).toBeUndefined();
   const file = join(temporaryFolder(), "env");
   await Bun.write(file, text);
-  await expect(readEnvFile(file)).rejects.toThrow("write large values to other files");
+  expect(await messageOf(readEnvFile(file))).toContain("write large values to other files");
 });
 
 test("very many blank lines are skipped in linear time", () => {
@@ -51,9 +51,15 @@ test("very many blank lines are skipped in linear time", () => {
 test("a zero byte, which no program can get, is an error", async () => {
   const file = join(temporaryFolder(), "env");
   await Bun.write(file, "A=a\0b");
-  await expect(readEnvFile(file)).rejects.toThrow("has a zero byte in A");
+  expect(await messageOf(readEnvFile(file))).toContain("has a zero byte in A");
 });
 
 test("a comment is removed with all of its characters", () => {
   expect(parseEnvFile("A=1 # one\u2028two\rthree\nB=2")).toEqual({ A: "1", B: "2" });
 });
+
+const messageOf = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => "no error",
+    (error: unknown) => String(error),
+  );

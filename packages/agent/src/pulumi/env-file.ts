@@ -73,7 +73,10 @@ function readValue(text: string, at: number, variables: ReadonlyMap<string, stri
   const quoted = matchAt(double, text, at);
   if (quoted) return { text: expand(unescape(quoted[1] ?? ""), variables), next: afterLine(text, double.lastIndex) };
   const next = afterLine(text, at);
-  const plain = text.slice(at, next).replace(/(^|\s)#[^\n]*/, "").trim();
+  const plain = text
+    .slice(at, next)
+    .replace(/(^|\s)#[^\n]*/, "")
+    .trim();
   return { text: expand(plain, variables), next };
 }
 

@@ -95,7 +95,7 @@ function maskStart(cutText: string, forms: readonly string[]): string {
 
 /** Masks the start of a secret at the end of a truncated output. */
 function maskEnd(cutText: string, forms: readonly string[]): string {
-  const text = cutText.replace(/\uFFFD+$/, "");
+  const text = cutText.replace(/(?<!\uFFFD)\uFFFD+$/, "");
   const last = text.charCodeAt(text.length - 1);
   let longest = minEdge - 1;
   for (const form of forms) {

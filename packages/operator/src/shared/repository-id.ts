@@ -9,7 +9,7 @@ export function repositoryId(text: string): string | undefined {
   if (!place) return undefined;
   const path = decoded(place.path)
     .toLowerCase()
-    .replace(/\/+$/, "")
+    .replace(/(?<!\/)\/+$/, "")
     .replace(/\.git$/, "");
   const segments = path.split("/").filter((segment) => segment !== "");
   if (segments.length === 0) return undefined;
