@@ -5,8 +5,7 @@ import { characters, numbers, pickFrom, type Material } from "./material.ts";
 import { mutateJson } from "./mutate-json.ts";
 import { defaultMaxBytes, type Target } from "./target.ts";
 
-/** Of an input that repeats a part of itself, to find what takes more than linear time or memory. */
-const pumpedBytes = 128 * 1024;
+const defaultPumpedBytes = 128 * 1024;
 
 export function mutated(input: Uint8Array, target: Target, material: Material): Uint8Array {
   const { random } = material;
@@ -17,7 +16,7 @@ export function mutated(input: Uint8Array, target: Target, material: Material): 
   }
   // Half of a value would not be JSON.
   if (form !== "json") result = result.subarray(0, maxBytes);
-  if (random.next() < 0.005) result = pump(result, random);
+  if (random.next() < 0.005) result = pump(result, target.maxPumpedBytes ?? defaultPumpedBytes, random);
   return repair && random.next() < 0.9 ? repair(Uint8Array.from(result)) : result;
 }
 
@@ -127,10 +126,10 @@ function swapBlocks(input: Uint8Array, { random, inputs }: Material): Uint8Array
 }
 
 /** Repeats a short part very often. */
-function pump(input: Uint8Array, random: SeededRandom): Uint8Array {
+function pump(input: Uint8Array, size: number, random: SeededRandom): Uint8Array {
   const at = random.below(input.length);
   const part = input.subarray(at, at + 1 + random.below(pickFrom([1, 4, 24], random)));
   if (part.length === 0) return input;
-  const times = Math.floor(pumpedBytes / part.length);
+  const times = Math.floor(size / part.length);
   return replaced(input, at, { length: 0, by: Buffer.concat(Array.from({ length: times }, () => part)) });
 }

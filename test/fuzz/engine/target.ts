@@ -10,6 +10,8 @@ export interface Target {
   readonly words?: readonly string[];
   /** Larger inputs are tried, but not changed further. */
   readonly maxBytes?: number;
+  /** Of an input that repeats a part of itself, to find what takes more than linear time or memory; 128 KiB by default. */
+  readonly maxPumpedBytes?: number;
   /** How many inputs `make test` tries. */
   readonly rounds: number;
   /** Makes lengths and checksums right again, without which every change would be rejected for the same reason. */

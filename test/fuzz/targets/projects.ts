@@ -93,6 +93,8 @@ export const projectsTarget: Target = {
     "%YAML 1.1\n",
     "stackConfigDir: ",
   ],
+  // The YAML library takes quadratic time for some inputs. Only the workspace of whoever wrote the file waits for it.
+  maxPumpedBytes: 16 * 1024,
   rounds: 600,
   check,
 };
