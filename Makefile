@@ -8,7 +8,7 @@ export CLUSTER_KUBECONFIG := $(abspath .build/context.yaml)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test verify format generate cluster cluster-down deploy release-files kubeconfig bench soak faults mutants cli site
+.PHONY: help setup demo test verify format generate cluster cluster-down deploy release-files kubeconfig bench soak faults mutants fuzz cli site
 
 help: ## Lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,10 @@ faults: setup ## Kills the operator before and after each of its writes and call
 
 mutants: setup ## Plants mistakes in the controllers' rules and reports those that no unit test detects (RULES=path for some)
 	@$(BUN) test/mutants/main.ts $(RULES)
+
+fuzz: setup ## Tries random inputs on everything that reads data of others for 10 minutes (MINUTES=m, TARGETS="a b")
+	@MINUTES="$(MINUTES)" TARGETS="$(TARGETS)" $(BUN) test/fuzz/main.ts
+	@$(if $(KEEP),node_modules/.bin/prettier --write --log-level warn test/fuzz/corpus)
 
 soak: setup ## Runs the compiled operator and agents under load for 30 minutes (MINUTES=m); fails if memory, handles or queues grow (docs/soak.md)
 	@$(CLUSTER) tools kube pulumi pulumi-language-yaml

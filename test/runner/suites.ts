@@ -52,7 +52,17 @@ export type SuiteName = (typeof suiteNames)[number];
 
 export const suites: Readonly<Record<SuiteName, Suite>> = {
   unit: {
-    folders: [...packages, "hack", "bench", "test/docs", "test/logs", "test/mutants", "test/rights", "test/runner"],
+    folders: [
+      ...packages,
+      "hack",
+      "bench",
+      "test/docs",
+      "test/fuzz",
+      "test/logs",
+      "test/mutants",
+      "test/rights",
+      "test/runner",
+    ],
     jobPer: "suite",
     tools: [],
   },

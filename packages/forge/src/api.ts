@@ -56,7 +56,7 @@ function rootOf({ type, url }: ForgeTarget): string {
   if (!parsed || parsed.username || parsed.password || parsed.search || parsed.hash) {
     throw new ForgeError("invalid", `the URL of the ${type} API is not valid; use https://, a host and a path`);
   }
-  return parsed.href.replace(/\/+$/, "");
+  return parsed.href.replace(/(?<!\/)\/+$/, "");
 }
 
 const partForm = /^[\w.~-]+(?: ?[\w.~-]+)*$/;
@@ -76,8 +76,10 @@ function partsOf({ type, repository }: ForgeTarget): string[] {
  */
 function urlOf(root: string, path: string): URL {
   if (!/^https?:/.test(path)) return new URL(`${root}/${path}`);
-  const { pathname, search } = new URL(path);
-  return Object.assign(new URL(new URL(root).origin), { pathname, search });
+  const { origin, host } = new URL(root);
+  const page = URL.parse(path);
+  if (!page) throw new ForgeError("unavailable", `${host} responded with a link to the next page that is not a URL`);
+  return Object.assign(new URL(origin), { pathname: page.pathname, search: page.search });
 }
 
 function authorizationOf(type: ForgeType, credentials: ForgeCredentials): string {
@@ -155,7 +157,8 @@ export async function entriesOf(api: ForgeApi, first: string, { limit, read, nex
   let path: string | undefined = first;
   for (let page = 0; path !== undefined && page < maxPages && entries.length < limit; page += 1) {
     const answer = await api.get(path);
-    entries.push(...read(answer.json).filter(isRecord));
+    // Not all as arguments of one call, which overflows the stack if there are very many.
+    for (const entry of read(answer.json)) if (isRecord(entry)) entries.push(entry);
     path = next(answer);
   }
   return { entries: entries.slice(0, limit), isComplete: path === undefined && entries.length <= limit };

@@ -262,6 +262,11 @@ const answers: readonly (readonly [string, Response, Partial<ForgeError>])[] = [
   ],
   ["a page that is not JSON", new Response("<html>"), { kind: "unavailable" }],
   [
+    "a link to a next page that is not a URL",
+    new Response("[]", { headers: { link: '<https://>; rel="next"' } }),
+    { kind: "unavailable" },
+  ],
+  [
     "a redirect to another host",
     new Response("", { status: 302, headers: { location: "http://127.0.0.2/" } }),
     { kind: "invalid" },
@@ -271,6 +276,19 @@ test.each(answers)("an answer is classified: %s", async (_, answer, expected) =>
   using server = standInForge("GitHub");
   server.answers.push(() => answer);
   expect(await failureOf(clientOf(server).openPullRequests(1))).toMatchObject(expected);
+});
+
+test("a list with a million empty entries is read", async () => {
+  using server = standInForge("GitHub");
+  server.answers.push(() => new Response(`[${"{},".repeat(1_000_000)}{}]`));
+  expect((await clientOf(server).openPullRequests(3)).pullRequests).toHaveLength(3);
+});
+
+test("a comment whose ID ends with half of a character is not found", async () => {
+  using server = standInForge("GitHub");
+  server.pullRequests = [pull(7)];
+  server.answers.push(() => new Response(String.raw`[{"id":"1\uD83D","body":"<!-- m -->"}]`));
+  expect(await clientOf(server).putComment(7, { marker: "m", body: "text" })).not.toBe("");
 });
 
 test("a renamed repository is followed within the API", async () => {

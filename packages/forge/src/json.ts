@@ -16,9 +16,10 @@ export const listAt = (value: Json | undefined, ...path: readonly string[]): rea
   return Array.isArray(found) ? (found as readonly Json[]) : [];
 };
 
+/** Half of a character, which JSON may contain, could not be part of a URL. */
 export const textAt = (value: Json | undefined, ...path: readonly string[]): string => {
   const found = at(value, ...path);
-  return typeof found === "string" ? found : typeof found === "number" ? String(found) : "";
+  return typeof found === "string" ? found.toWellFormed() : typeof found === "number" ? String(found) : "";
 };
 
 export const numberAt = (value: Json | undefined, ...path: readonly string[]): number => {

@@ -47,3 +47,7 @@ test("there is no target without a repository, or without a server", () => {
   expect(targetOf({ type: "GitHub" }, undefined)).toBeUndefined();
   expect(targetOf({ type: "Gitea", repository: "a/b" }, undefined)).toBeUndefined();
 });
+
+test("a URL with a million slashes is read in linear time, because a tenant may set one", () => {
+  expect(repositoryOf(`https://host/acme${"/".repeat(1_000_000)}web`)?.host).toBe("host");
+});

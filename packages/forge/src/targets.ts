@@ -25,7 +25,7 @@ export function repositoryOf(remoteURL: string): RemoteRepository | undefined {
 function remoteRepository(scheme: "https" | "http", host: string, rawPath: string): RemoteRepository | undefined {
   const path = decoded(rawPath)
     .replace(/^\/+/, "")
-    .replace(/\/+$/, "")
+    .replace(/(?<!\/)\/+$/, "")
     .replace(/\.git$/, "");
   return host === "" || path === "" ? undefined : { scheme, host: host.toLowerCase(), path };
 }

@@ -28,6 +28,8 @@ describe("forbidden: addresses of the pod itself and of the cloud's metadata", (
     "fd20:ce::254",
     "fd00:42::42",
     "fd00:a9fe:a9fe::1",
+    // Valid, but URL parsing does not know this notation.
+    "4:b::f:0:9.5.9.5",
     // IPv4 addresses in IPv6 ones: mapped, translated, compatible, NAT64 with a local prefix, 6to4
     "::ffff:100.100.100.200",
     "::ffff:0:169.254.169.254",

@@ -52,13 +52,16 @@ export function isForbidden(address: string): boolean {
   if (isIP(address) !== 6) return forbidden.check(address, "ipv4");
   const groups = ipv6Groups(address);
   return (
-    forbidden.check(formatIpv6(groups), "ipv6") || embeddedIpv4(groups).some((each) => forbidden.check(each, "ipv4"))
+    !groups ||
+    forbidden.check(formatIpv6(groups), "ipv6") ||
+    embeddedIpv4(groups).some((each) => forbidden.check(each, "ipv4"))
   );
 }
 
-/** The groups as numbers. URL parsing normalizes every notation to hex digits with at most one `::`. */
-function ipv6Groups(address: string): number[] {
-  const normalized = new URL(`http://[${address.split("%")[0] ?? ""}]/`).hostname.slice(1, -1);
+/** The groups as numbers. URL parsing normalizes the notations to hex digits with at most one `::`; undefined for one that it does not know. */
+function ipv6Groups(address: string): number[] | undefined {
+  const normalized = URL.parse(`http://[${address.split("%")[0] ?? ""}]/`)?.hostname.slice(1, -1);
+  if (normalized === undefined) return undefined;
   const [head = [], tail = []] = normalized.split("::").map((part) => part.split(":").filter(Boolean));
   const zeros = Array.from({ length: 8 - head.length - tail.length }, () => "0");
   return [...head, ...zeros, ...tail].map((group) => Number.parseInt(group, 16));

@@ -26,6 +26,7 @@ describe("hostile repository URLs", () => {
     "an ssh path that is an option": "ssh://git@example.com/-x",
     "an scp path that is an option": "git@example.com:--upload-pack=id",
     "a password in an ssh URL": "ssh://git:pw@example.com/x",
+    "the port zero in an ssh URL": "ssh://git@example.com:0/x",
     "a shell command in an ssh host": "ssh://git@example.com;id/x",
     "a query": "https://example.com/x?service=git",
     "a fragment": "https://example.com/x#main",

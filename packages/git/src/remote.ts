@@ -58,6 +58,7 @@ function sshRemote(url: URL): ParsedRemote {
   if (url.username && !sshUser.test(decode(url.username)))
     return refused("the user in the repository's URL is not a valid SSH user name");
   if (!sshHost.test(url.hostname)) return refused("the host in the repository's URL is not a valid host name");
+  if (url.port === "0") return refused("the port in the repository's URL is not valid");
   const path = decode(url.pathname);
   if (path.length < 2 || path.startsWith("/-"))
     return refused("the path in the repository's URL is missing or starts with a dash");

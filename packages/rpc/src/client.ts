@@ -1,9 +1,9 @@
 /** The operator's side: calls one workspace's agent, which it dials by IP and identifies by the name in its certificate. */
 import type { Static, TSchema } from "typebox";
 import { postSecurely, WrongServer } from "./transport/bun-fetch.ts";
-import { checkValue, parseJson, readJson } from "./json/check.ts";
-import { calls, ErrorBody, Frame, methodPath, streams } from "./contract.ts";
-import { AgentError, errorMessage, succeed, type CallError, type Reply } from "./errors.ts";
+import { readAnswer, readError, readFrame, type Call, type Stream, type StreamItem } from "./answers.ts";
+import { calls, methodPath, streams } from "./contract.ts";
+import { errorMessage, succeed, type CallError, type Reply } from "./errors.ts";
 import type { InfoResult } from "./info.ts";
 import { callTimeoutMs, maxBodyBytes, maxLineBytes, maxPlanChars, silenceMs } from "./limits.ts";
 import { LineTooLong, readLines, readText } from "./transport/lines.ts";
@@ -34,7 +34,6 @@ import {
   type ContractVersion,
   type Translated,
 } from "./versions/versions.ts";
-import { currentVocabulary, translateAnswer, translateError } from "./versions/vocabulary.ts";
 import { followRun, type WatchOptions, type WatchUpdate } from "./watch.ts";
 
 interface AgentAddress {
@@ -116,11 +115,6 @@ interface Link extends ConnectOptions {
   readonly agreement: Agreement;
 }
 
-interface Call<A extends TSchema> {
-  readonly name: string;
-  readonly answer: A;
-}
-
 interface Outgoing extends CallOptions {
   /** Translates the request to the version that the agent supports. */
   readonly requestIn: (version: ContractVersion) => Translated;
@@ -200,26 +194,6 @@ async function exchange<A extends TSchema>(
   }
 }
 
-function readAnswer<A extends TSchema>(call: Call<A>, text: string): ReturnType<typeof parseJson<A>> {
-  const json = readJson(text);
-  if (!json.ok) return json;
-  const translated = translateAnswer(call.name, json.value, currentVocabulary);
-  return checkValue(call.answer, translated.kind === "known" ? translated.value : json.value);
-}
-
-/** A stream's messages. The last item is `ended`, with the error if there was one. */
-export type StreamItem<M> =
-  | { readonly type: "message"; readonly message: M }
-  | { readonly type: "alive" }
-  /** A message that this version does not understand. */
-  | { readonly type: "skipped"; readonly seq?: number }
-  | { readonly type: "ended"; readonly error?: CallError };
-
-interface Stream<M extends TSchema> {
-  readonly name: string;
-  readonly message: M;
-}
-
 async function* openStream<M extends TSchema>(
   link: Link,
   stream: Stream<M>,
@@ -253,35 +227,6 @@ async function* openStream<M extends TSchema>(
   } finally {
     silence.stop();
   }
-}
-
-function readFrame<M extends TSchema>(stream: Stream<M>, line: string): StreamItem<Static<M>> {
-  const frame = parseJson(Frame, line);
-  if (!frame.ok) return invalidFrame(stream.name, frame.problem);
-  switch (frame.value.frame) {
-    case "message": {
-      const translated = translateAnswer(stream.name, frame.value.message, currentVocabulary);
-      if (translated.kind === "skipped")
-        return { type: "skipped", ...(translated.seq !== undefined && { seq: translated.seq }) };
-      const message = checkValue(stream.message, translated.value);
-      return message.ok ? { type: "message", message: message.value } : invalidFrame(stream.name, message.problem);
-    }
-    case "heartbeat":
-      return { type: "alive" };
-    case "error": {
-      const error = checkValue(AgentError, translateError(frame.value.error, currentVocabulary));
-      return error.ok ? { type: "ended", error: error.value } : invalidFrame(stream.name, error.problem);
-    }
-    case "end":
-      return { type: "ended" };
-  }
-}
-
-function invalidFrame(name: string, problem: string): { readonly type: "ended"; readonly error: CallError } {
-  return {
-    type: "ended",
-    error: { code: "protocol", message: `a frame of ${name} violates the contract: ${problem}` },
-  };
 }
 
 /** Aborts its signal unless it is restarted in time: a half-open connection gives no other sign. */
@@ -363,14 +308,6 @@ async function post(options: ConnectOptions, call: Post): Promise<Response> {
     credentials: options.credentials(),
     signal: call.signal,
   });
-}
-
-function readError(method: string, status: number, text: string): CallError {
-  const body = parseJson(ErrorBody, text);
-  const error = body.ok ? checkValue(AgentError, translateError(body.value.error, currentVocabulary, status)) : body;
-  if (error.ok) return error.value;
-  if (status === 413) return { code: "tooLarge", message: `the request ${method} is too large` };
-  return { code: "protocol", message: `the agent answered ${method} with status ${status} and no error` };
 }
 
 interface Cause {

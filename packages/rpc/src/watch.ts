@@ -1,5 +1,5 @@
 /** Follows a run across broken connections: each event once, in order, until the result. */
-import type { StreamItem } from "./client.ts";
+import type { StreamItem } from "./answers.ts";
 import type { CallError } from "./errors.ts";
 import type { Progress, RunEvent } from "@pko/records";
 import type { RunResult, WatchMessage, WatchRequest } from "./run.ts";

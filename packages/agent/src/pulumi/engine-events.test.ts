@@ -99,6 +99,21 @@ describe("secrets in engine events", () => {
     }
   });
 
+  test.each([
+    ["the type of a resource", { resOutputsEvent: { metadata: { op: "update", type: "my:short-canary:Type" } } }],
+    ["an operation", { resOutputsEvent: { metadata: { op: "short-canary", type: "t" } } }],
+    ["a policy's level", { policyEvent: { enforcementLevel: "short-canary" } }],
+    ["a count", { summaryEvent: { resourceChanges: { "short-canary": 1 }, result: "short-canary" } }],
+    [
+      "a kind of change",
+      { resOutputsEvent: { metadata: { op: "update", detailedDiff: { a: { diffKind: "short-canary" } } } } },
+    ],
+  ])("in %s are masked", (_, fields) => {
+    const sent = JSON.stringify(event(fields)?.event);
+    expect(sent).toContain("[secret]");
+    expect(sent).not.toContain("canary");
+  });
+
   test("that look like a part of an error do not prevent its classification", () => {
     redactor.add("currently locked");
     const converted = event({

@@ -9,7 +9,7 @@ import {
   type Severity,
   type StepCounts,
 } from "@pko/records";
-import { bounded, truncate, truncateName, nonEmptyLines, cleanText, type Clean } from "../system/clean-text.ts";
+import { bounded, truncate, nonEmptyLines, cleanText, type Clean } from "../system/clean-text.ts";
 import { refusedAt } from "../plans/refusal.ts";
 import { classify, type KnownError } from "./explain.ts";
 import { entry } from "./project/project.ts";
@@ -95,9 +95,9 @@ function resourceEvent(metadata: unknown, phase: ResourceEvent["phase"], clean: 
   const base = {
     kind: "resource",
     phase,
-    op: truncateName(text(metadata, "op"), 64),
+    op: truncate(clean(text(metadata, "op")), 64),
     urn: truncate(clean(text(metadata, "urn")), maxUrnChars),
-    resourceType: truncateName(text(metadata, "type"), 1024),
+    resourceType: truncate(clean(text(metadata, "type")), 1024),
     ...optional("parent", text(after ?? before, "parent"), maxUrnChars),
   } as const;
   if (phase === "started") return base;
@@ -150,7 +150,7 @@ function toSeverity(severity: string): Severity {
 
 function policy(payload: unknown, clean: Cleaner): Converted {
   const urn = text(payload, "resourceUrn");
-  const level = truncateName(text(payload, "enforcementLevel"), 64);
+  const level = truncate(clean(text(payload, "enforcementLevel")), 64);
   const name = truncate(clean(`${text(payload, "policyPackName")}/${text(payload, "policyName")}`), 512);
   const message = bounded(clean(text(payload, "message").trim()));
   const isMandatoryPolicy = level === "mandatory";
@@ -161,13 +161,13 @@ function policy(payload: unknown, clean: Cleaner): Converted {
   };
 }
 
-function summary(payload: unknown): Converted {
+function summary(payload: unknown, clean: Cleaner): Converted {
   const duration = entry(payload, "durationSeconds");
-  const result = truncateName(text(payload, "result"), 64);
+  const result = truncate(clean(text(payload, "result")), 64);
   return {
     event: {
       kind: "summary",
-      changes: toStepCounts(entry(payload, "resourceChanges")),
+      changes: toStepCounts(entry(payload, "resourceChanges"), clean),
       durationSeconds: typeof duration === "number" ? duration : 0,
       ...(result !== "" && { result }),
     },
@@ -175,10 +175,12 @@ function summary(payload: unknown): Converted {
   };
 }
 
-function toStepCounts(value: unknown): StepCounts {
+function toStepCounts(value: unknown, clean: Cleaner): StepCounts {
   if (!isRecord(value)) return {};
   const counts = Object.entries(value).flatMap(([op, count]) =>
-    typeof count === "number" && Number.isInteger(count) && count >= 0 ? [[truncateName(op, 64), count] as const] : [],
+    typeof count === "number" && Number.isInteger(count) && count >= 0
+      ? [[truncate(clean(op), 64), count] as const]
+      : [],
   );
   return Object.fromEntries(counts.slice(0, 64));
 }

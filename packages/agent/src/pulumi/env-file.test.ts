@@ -20,11 +20,11 @@ const cases: Record<string, { text: string; value: Record<string, string> }> = {
 };
 
 for (const [name, { text, value }] of Object.entries(cases)) {
-  test(name, () => expect(Object.entries(parseEnvFile(text))).toEqual(Object.entries(value)));
+  test(name, () => expect(Object.entries(parseEnvFile(text) ?? {})).toEqual(Object.entries(value)));
 }
 
 test("property names of JavaScript objects are ordinary names", () => {
-  expect(Object.entries(parseEnvFile("__proto__=1\nconstructor=2\n"))).toEqual([
+  expect(Object.entries(parseEnvFile("__proto__=1\nconstructor=2\n") ?? {})).toEqual([
     ["__proto__", "1"],
     ["constructor", "2"],
   ]);
@@ -34,3 +34,32 @@ test("a missing file is read as an empty one", async () => {
   expect(await readEnvFile(join(temporaryFolder(), "nope"))).toEqual({});
   expect(await readEnvFile(undefined)).toEqual({});
 });
+
+test("values that double in every line are rejected before they fill the memory", async () => {
+  const text = `A=aaaaaaaa\n${"A=$A$A\n".repeat(60)}`;
+  expect(parseEnvFile(text)).toBeUndefined();
+  expect(parseEnvFile(`A=${"a".repeat(500_000)}\nB=${"$A".repeat(10_000)}\n`)).toBeUndefined();
+  const file = join(temporaryFolder(), "env");
+  await Bun.write(file, text);
+  expect(await messageOf(readEnvFile(file))).toContain("write large values to other files");
+});
+
+test("very many blank lines are skipped in linear time", () => {
+  expect(parseEnvFile(`${"\n".repeat(2_000_000)}!\nA=1`)).toEqual({ A: "1" });
+});
+
+test("a zero byte, which no program can get, is an error", async () => {
+  const file = join(temporaryFolder(), "env");
+  await Bun.write(file, "A=a\0b");
+  expect(await messageOf(readEnvFile(file))).toContain("has a zero byte in A");
+});
+
+test("a comment is removed with all of its characters", () => {
+  expect(parseEnvFile("A=1 # one\u2028two\rthree\nB=2")).toEqual({ A: "1", B: "2" });
+});
+
+const messageOf = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => "no error",
+    (error: unknown) => String(error),
+  );

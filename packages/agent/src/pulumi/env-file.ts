@@ -5,12 +5,22 @@
 import { errorMessage } from "@pko/rpc";
 import { hasCode, readIfExists } from "../system/files.ts";
 
-const assignment = /^\s*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*[=:][ \t]*/;
+/** At the start of a line. Blank lines are skipped one by one: together they would be searched again from each of them. */
+const assignment = /[^\S\n]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*[=:][ \t]*/y;
+/** Of all values, in characters. The kernel passes no more to a program, and a few lines such as `A=$A$A` would fill the memory. */
+const maxChars = 1024 * 1024;
 
 export async function readEnvFile(path: string | undefined): Promise<Record<string, string>> {
   const text = path ? await readText(path) : undefined;
-  return text === undefined ? {} : parseEnvFile(text);
+  if (path === undefined || text === undefined) return {};
+  const variables = parseEnvFile(text);
+  if (variables === undefined) throw new Error(`the file ${path} in PULUMI_ENV ${tooLarge}`);
+  const unusable = Object.keys(variables).find((name) => variables[name]?.includes("\0"));
+  if (unusable === undefined) return variables;
+  throw new Error(`the file ${path} in PULUMI_ENV has a zero byte in ${unusable}, which no program can get; remove it`);
 }
+
+const tooLarge = `has values of more than ${maxChars} characters, which no program can get; write large values to other files`;
 
 async function readText(path: string): Promise<string | undefined> {
   try {
@@ -27,36 +37,52 @@ function readFailure(error: unknown): string {
   return `the workspace's user (UID ${uid}) has no permission; make it readable in the init container that writes it (chmod 644)`;
 }
 
-export function parseEnvFile(text: string): Record<string, string> {
+/** Undefined if the values are too large. */
+export function parseEnvFile(file: string): Record<string, string> | undefined {
+  const text = file.replaceAll("\r\n", "\n");
   const variables = new Map<string, string>();
-  let rest = text.replaceAll("\r\n", "\n");
-  while (rest !== "") {
-    const match = assignment.exec(rest);
+  let chars = 0;
+  for (let at = 0; at < text.length;) {
+    assignment.lastIndex = at;
+    const match = assignment.exec(text);
     if (!match) {
-      rest = afterLine(rest);
+      at = afterLine(text, at);
       continue;
     }
-    const value = readValue(rest.slice(match[0].length), variables);
+    const value = readValue(text, assignment.lastIndex, variables);
+    chars += value.text.length;
+    if (chars > maxChars) return undefined;
     variables.set(match[1] ?? "", value.text);
-    rest = value.rest;
+    at = value.next;
   }
   return Object.fromEntries(variables);
 }
 
 interface Read {
   readonly text: string;
-  readonly rest: string;
+  /** Where the next line starts. */
+  readonly next: number;
 }
 
-function readValue(from: string, variables: ReadonlyMap<string, string>): Read {
-  const single = /^'([^']*)'/.exec(from);
-  if (single) return { text: single[1] ?? "", rest: afterLine(from.slice(single[0].length)) };
-  const double = /^"((?:\\[\s\S]|[^"\\])*)"/.exec(from);
-  if (double)
-    return { text: expand(unescape(double[1] ?? ""), variables), rest: afterLine(from.slice(double[0].length)) };
-  const line = from.split("\n", 1)[0] ?? "";
-  const plain = line.replace(/(^|\s)#.*$/, "").trim();
-  return { text: expand(plain, variables), rest: afterLine(from) };
+const single = /'([^']*)'/y;
+const double = /"((?:\\[\s\S]|[^"\\])*)"/y;
+
+function readValue(text: string, at: number, variables: ReadonlyMap<string, string>): Read {
+  const literal = matchAt(single, text, at);
+  if (literal) return { text: literal[1] ?? "", next: afterLine(text, single.lastIndex) };
+  const quoted = matchAt(double, text, at);
+  if (quoted) return { text: expand(unescape(quoted[1] ?? ""), variables), next: afterLine(text, double.lastIndex) };
+  const next = afterLine(text, at);
+  const plain = text
+    .slice(at, next)
+    .replace(/(^|\s)#[^\n]*/, "")
+    .trim();
+  return { text: expand(plain, variables), next };
+}
+
+function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at;
+  return pattern.exec(text);
 }
 
 function unescape(text: string): string {
@@ -70,13 +96,18 @@ function unescape(text: string): string {
 }
 
 function expand(text: string, variables: ReadonlyMap<string, string>): string {
+  let chars = 0;
   return text.replaceAll(/\\\$|\$\{([A-Za-z_]\w*)\}|\$([A-Za-z_]\w*)/g, (whole, braced?: string, bare?: string) => {
     if (whole === String.raw`\$`) return "$";
-    return variables.get(braced ?? bare ?? "") ?? "";
+    const value = variables.get(braced ?? bare ?? "") ?? "";
+    chars += value.length;
+    // The rest does not matter: it is too large already.
+    return chars > 2 * maxChars ? "" : value;
   });
 }
 
-function afterLine(text: string): string {
-  const end = text.indexOf("\n");
-  return end < 0 ? "" : text.slice(end + 1);
+/** The start of the next line. */
+function afterLine(text: string, at: number): number {
+  const end = text.indexOf("\n", at);
+  return end < 0 ? text.length : end + 1;
 }

@@ -6,7 +6,7 @@ import {
   type PropertyChange,
   type ResourceEvent,
 } from "@pko/records";
-import { truncate, truncateName } from "../system/clean-text.ts";
+import { truncate } from "../system/clean-text.ts";
 import type { Cleaner } from "./engine-events.ts";
 import { entry } from "./project/project.ts";
 import { asRecord, differences, formatPath, parsePath, type PropertyPath } from "./property-path.ts";
@@ -79,7 +79,7 @@ function detailedChange(text: string, diff: unknown, [before, after]: Pair): Cha
   const inputs = entry(after, "inputs");
   // A refresh changes outputs.
   const fresh = findProperty(inputs, path) ? inputs : entry(after, "outputs");
-  const name = typeof kind === "string" ? truncateName(kind, 32) : "update";
+  const name = typeof kind === "string" ? kind : "update";
   return change(name, path, [name.startsWith("add") ? undefined : old, name.startsWith("delete") ? undefined : fresh]);
 }
 
@@ -99,7 +99,7 @@ function showChanges(found: readonly Change[], display: Display): PropertyChange
     left -= (old?.length ?? 0) + (fresh?.length ?? 0);
     return {
       path: truncate(display.clean(formatPath(path)), maxPathChars),
-      kind,
+      kind: truncate(display.clean(kind), 32),
       ...(old !== undefined && { old }),
       ...(fresh !== undefined && { new: fresh }),
     };

@@ -6,7 +6,7 @@ import { readFile, rm, stat } from "node:fs/promises";
 import { maxIdChars, maxUrnChars, providerUrn, type RecordedResource } from "@pko/records";
 import { checkValue, type PendingOperation } from "@pko/rpc";
 import { Type, type Static } from "typebox";
-import { truncate, truncateName, type Clean } from "../system/clean-text.ts";
+import { truncate, type Clean } from "../system/clean-text.ts";
 import type { PulumiCli } from "./cli.ts";
 import type { Cleaner } from "./engine-events.ts";
 
@@ -74,7 +74,7 @@ export function parseState(state: string, clean: Cleaner): StackState | undefine
   return {
     pending: pending.slice(0, maxOperations).map(({ type, resource }) => ({
       urn: shown(resource.urn),
-      operation: truncateName(type, 64),
+      operation: truncate(clean(type), 64),
     })),
     resources: resources.filter((resource) => !resource.delete).map((resource) => recorded(resource, shown, clean)),
   };

@@ -83,6 +83,14 @@ describe("hostile archives", () => {
     "a file named like the root folder": { entries: [file(".")], message: /root folder/ },
     "a file where a folder is": { entries: [file("a/b"), file("a")], message: /both a file and a folder/ },
     "a folder where a file is": { entries: [file("a"), file("a/b")], message: /both a file and a folder/ },
+    "an entry for a folder where a file is": {
+      entries: [file("a"), { path: "a", type: "5" }],
+      message: /both a file and a folder/,
+    },
+    "a name that is too long for a file": {
+      entries: [{ ...file("x".repeat(300)), gnuLong: true }],
+      message: /a name that is too long/,
+    },
     "an invalid extended header": { entries: [{ path: "a", type: "x", body: "99 path=x\n" }], message: /invalid/ },
     "an extended header that is too long": {
       entries: [{ path: "a", type: "x", body: "x".repeat(100_000) }],

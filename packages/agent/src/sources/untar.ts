@@ -10,7 +10,7 @@ import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { done, failed, type Outcome } from "../outcome.ts";
 import { quoteName } from "../system/clean-text.ts";
-import { normalizeRelative } from "../system/files.ts";
+import { hasCode, normalizeRelative } from "../system/files.ts";
 
 interface UnpackLimits {
   readonly maxBytes: number;
@@ -70,13 +70,13 @@ interface Header {
 async function unpack(reader: TarReader, header: Header, folder: string): Promise<void> {
   const target = join(folder, header.path);
   if (header.kind === "folder") {
-    await mkdir(target, { recursive: true });
+    await mkdir(target, { recursive: true }).catch(rejectPath(header.path));
     await reader.skip(padded(header.size));
     return;
   }
   if (header.path === ".") throw new Rejected("a file has the name of the root folder");
-  await mkdir(dirname(target), { recursive: true }).catch(rejectConflict(header.path));
-  const file = await open(target, "w", header.executable ? 0o755 : 0o644).catch(rejectConflict(header.path));
+  await mkdir(dirname(target), { recursive: true }).catch(rejectPath(header.path));
+  const file = await open(target, "w", header.executable ? 0o755 : 0o644).catch(rejectPath(header.path));
   try {
     for await (const chunk of reader.take(header.size)) await file.write(chunk);
   } finally {
@@ -85,10 +85,14 @@ async function unpack(reader: TarReader, header: Header, folder: string): Promis
   await reader.skip(padded(header.size) - header.size);
 }
 
-/** The archive has the same path as a file and as a folder. */
-function rejectConflict(path: string): (error: unknown) => never {
+/** A path that cannot be created is a mistake of the archive; a full disk is not. */
+function rejectPath(path: string): (error: unknown) => never {
   return (error) => {
-    throw new Rejected(`${quoteName(path)} is both a file and a folder`, { cause: error });
+    if (hasCode(error, "EEXIST", "EISDIR", "ENOTDIR"))
+      throw new Rejected(`${quoteName(path)} is both a file and a folder`, { cause: error });
+    if (hasCode(error, "ENAMETOOLONG"))
+      throw new Rejected(`the path ${quoteName(path)} has a name that is too long`, { cause: error });
+    throw error;
   };
 }
 

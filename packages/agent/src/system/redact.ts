@@ -24,7 +24,7 @@ export class Redactor {
   add(...values: readonly (string | undefined)[]): void {
     for (const value of values) {
       if (value === undefined || this.#permanent.has(value)) continue;
-      this.#permanent.set(value, secretForms(value));
+      this.#permanent.set(value, formsOf(value));
       this.#forms = undefined;
     }
   }
@@ -32,7 +32,7 @@ export class Redactor {
   /** For secrets that are replaced often, such as access tokens: only the latest are masked. */
   addShortLived(value: string): void {
     if (this.#shortLived.has(value)) return;
-    this.#shortLived.set(value, secretForms(value));
+    this.#shortLived.set(value, formsOf(value));
     const [oldest] = this.#shortLived.keys();
     if (this.#shortLived.size > maxShortLived && oldest !== undefined) this.#shortLived.delete(oldest);
     this.#forms = undefined;
@@ -63,6 +63,12 @@ export class Redactor {
   }
 }
 
+/** Also as they are in a text from which color codes were removed. */
+function formsOf(value: string): readonly string[] {
+  const shown = withoutColors(value).toWellFormed();
+  return shown === value ? secretForms(value) : [...secretForms(value), ...secretForms(shown)];
+}
+
 /** Removes color codes, which some programs always print: one inside a secret would hide it. */
 export function withoutColors(text: string): string {
   // oxlint-disable-next-line no-control-regex -- it must match escape sequences
@@ -89,7 +95,7 @@ function maskStart(cutText: string, forms: readonly string[]): string {
 
 /** Masks the start of a secret at the end of a truncated output. */
 function maskEnd(cutText: string, forms: readonly string[]): string {
-  const text = cutText.replace(/\uFFFD+$/, "");
+  const text = cutText.replace(/(?<!\uFFFD)\uFFFD+$/, "");
   const last = text.charCodeAt(text.length - 1);
   let longest = minEdge - 1;
   for (const form of forms) {

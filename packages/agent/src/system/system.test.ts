@@ -211,6 +211,12 @@ describe("secrets", () => {
     }
   });
 
+  test("that contain color codes are masked without them", () => {
+    const redactor = new Redactor();
+    redactor.add("canary\u001B[0m-with-colors");
+    expect<string>(redactor.clean("a canary\u001B[0m-with-colors b")).toBe("a [secret] b");
+  });
+
   test("inside documents are recognized by their names", () => {
     const redactor = new Redactor();
     redactor.add(

@@ -55,7 +55,7 @@ async function exchanged(
 }
 
 /** A Secret created from a file often ends with a line break that is not part of the value. */
-const withoutLineBreak = (value: string): string => value.replace(/[\r\n]+$/, "");
+const withoutLineBreak = (value: string): string => value.replace(/(?<![\r\n])[\r\n]+$/, "");
 
 /** The values of a Secret as the API server returns it. */
 export function secretValues(data: Readonly<Record<string, string>> = {}): SecretValues {

@@ -19,6 +19,7 @@ const into = (ref: string) => ({ base: { ref } });
 
 const cases: readonly (readonly [string, Partial<NormalPullRequests>, readonly PullRequest[], readonly number[]])[] = [
   ["those into the branch", {}, [aPullRequest(1), aPullRequest(2, into("other"))], [1]],
+  ["those with a number", {}, [aPullRequest(1), aPullRequest(Number.NaN), aPullRequest(-2), aPullRequest(1e300)], [1]],
   [
     "those into branches that match",
     { branches: ["release/*", "!release/old"] },

@@ -18,6 +18,7 @@ export function selectPullRequests(open: readonly PullRequest[], wanted: NormalP
   const { labels, limit, allowForks } = wanted;
   const isTarget = globSelector(wanted.branches);
   const matching = open
+    .filter(({ number }) => Number.isSafeInteger(number) && number > 0)
     .filter(({ base }) => isTarget(base.ref))
     .filter((each) => labels.length === 0 || each.labels.some((label) => labels.includes(label)));
   const allowed = matching.filter(({ isFork }) => allowForks || !isFork);

@@ -41,12 +41,19 @@ describe("one repository has one ID, by whatever URL", () => {
   }
 });
 
-test.each(["", "web", "https://host", "https://host/", "not a url", "://x/y"])("%p names no repository", (text) => {
-  expect(repositoryId(text)).toBeUndefined();
-});
+test.each(["", "web", "https://host", "https://host/", "not a url", "://x/y", "https://host/scm"])(
+  "%p names no repository",
+  (text) => {
+    expect(repositoryId(text)).toBeUndefined();
+  },
+);
 
 test("an ID without a host matches every host", () => {
   expect(isSameRepository("bitbucket.example/proj/web", "/proj/web")).toBe(true);
   expect(isSameRepository("bitbucket.example/proj/web", "/roj/web")).toBe(false);
   expect(isSameRepository("bitbucket.example/proj/web", "other.example/proj/web")).toBe(false);
+});
+
+test("a URL with a million slashes is read in linear time, because a tenant may send one", () => {
+  expect(repositoryId(`https://host${"/".repeat(1_000_000)}acme/web`)).toBe("host/acme/web");
 });

@@ -9,11 +9,12 @@ export function repositoryId(text: string): string | undefined {
   if (!place) return undefined;
   const path = decoded(place.path)
     .toLowerCase()
-    .replace(/\/+$/, "")
+    .replace(/(?<!\/)\/+$/, "")
     .replace(/\.git$/, "");
   const segments = path.split("/").filter((segment) => segment !== "");
   if (segments.length === 0) return undefined;
-  return idOf(place.host.toLowerCase(), segments);
+  const id = idOf(place.host.toLowerCase(), segments);
+  return id.endsWith("/") ? undefined : id;
 }
 
 /** `id` may be without a host. */

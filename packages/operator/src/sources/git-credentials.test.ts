@@ -32,3 +32,8 @@ test("a Secret with unknown keys is reported with the keys that it may have", as
       "the Secret git has none of the keys sshPrivateKey, accessToken, username and password, or ca.crt; add the keys that the repository requires",
   });
 });
+
+test("a value with a million line breaks is read in linear time, because a tenant may set one", async () => {
+  const found = await readCredentials(named, reading({ git: { accessToken: `${"\n".repeat(1_000_000)}tok\n` } }));
+  expect(found.kind).toBe("found");
+});

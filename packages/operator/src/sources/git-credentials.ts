@@ -115,7 +115,7 @@ const user = "Git authentication";
 const noSecret = (name: string): string => missingObject(`Secret ${name}`, user);
 
 /** A Secret created from a file often ends with a line break that is not part of the value. */
-const withoutLineBreak = (value: string): string => value.replace(/[\r\n]+$/, "");
+const withoutLineBreak = (value: string): string => value.replace(/(?<![\r\n])[\r\n]+$/, "");
 
 /** Reads a Secret of the Stack's namespace. */
 export type ReadSecret = (name: string) => Promise<SecretData>;

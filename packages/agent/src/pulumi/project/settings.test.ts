@@ -189,3 +189,10 @@ describe("the stack's keys", () => {
     expect(readCiphertext('config:\n  agent:value:\n    secure: "v1:x"\n', "agent:value")).toBe("v1:x");
   });
 });
+
+test.each([
+  ["has no anchor", "config:\n  demo:a: *missing\n"],
+  ["refers to a value that is replaced", "config:\n  demo:s: &shared x\n  demo:t: *shared\n"],
+])("an alias that %s is reported", (_, base) => {
+  expect(render(base, { settings: [setting("s", "text")] })).toContain("write the value out instead of the alias");
+});

@@ -61,7 +61,19 @@ export function renderSettings(base: string | undefined, layer: SettingsLayer): 
     const added = addEnvironments(root, layer.environments);
     if (!added.ok) return added;
   }
-  return done(document.value.toString(yamlOptions));
+  return writeDocument(document.value);
+}
+
+/** Fails if an alias refers to nothing: also to a value that the configuration of this workspace has replaced. */
+function writeDocument(document: Document): Outcome<string> {
+  try {
+    return done(document.toString(yamlOptions));
+  } catch {
+    return failed(
+      "configInvalid",
+      "the stack's settings file in the repository has a YAML alias (*name) without its anchor (&name), or the Stack's configuration replaces the value with the anchor; write the value out instead of the alias",
+    );
+  }
 }
 
 export function readStackKeys(text: string | undefined): StackKeys {

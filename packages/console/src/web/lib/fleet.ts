@@ -70,7 +70,7 @@ function stateFacts(stack: Stack): Pick<FleetRow, "state" | "reason" | "message"
 /** Stacks of one repository have the same text here, whatever their branch and folder. */
 function repositoryOf(spec: StackSpec | undefined): string {
   if (!spec) return "";
-  return spec.projectRepo ? spec.projectRepo.replace(/\.git$/, "").replace(/\/+$/, "") : describeSource(spec);
+  return spec.projectRepo ? spec.projectRepo.replace(/\.git$/, "").replace(/(?<!\/)\/+$/, "") : describeSource(spec);
 }
 
 export interface FleetFilter {

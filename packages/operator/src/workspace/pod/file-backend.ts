@@ -37,6 +37,6 @@ const ephemeralVolumes = new Set([
 ]);
 
 function isWithin(path: string, folder: string): boolean {
-  const top = folder.replace(/\/+$/, "");
+  const top = folder.replace(/(?<!\/)\/+$/, "");
   return path === top || path.startsWith(`${top}/`);
 }
