@@ -80,14 +80,27 @@ const failed = (message: string): Exchanged => ({ ok: false, message });
 const unavailable = (message: string): Exchanged => ({ ok: false, message, isTemporary: true });
 
 async function exchange(app: GitHubApp, options: GitHubAppOptions, signal?: AbortSignal): Promise<Exchanged> {
-  const { clock = systemClock, policy, apiOf = defaultApi } = options;
+  const { clock = systemClock, apiOf = defaultApi } = options;
   const api = app.api ?? apiFor(URL.parse(app.repository), apiOf);
   if (api === undefined) return failed("a GitHub App can authenticate to https repositories only");
   if (!/^\d+$/.test(app.installationId)) return failed("the installation ID of the GitHub App is not a number");
   const jwt = signedJwt(app, clock.now());
   if (jwt === undefined) return failed("the private key of the GitHub App is not a PEM key");
-  const url = new URL(`${api}/app/installations/${app.installationId}/access_tokens`);
-  const { inherited = {}, lookup } = options;
+  return await requestToken(new URL(`${api}/app/installations/${app.installationId}/access_tokens`), jwt, {
+    app,
+    options,
+    signal,
+  });
+}
+
+interface TokenRequest {
+  readonly app: GitHubApp;
+  readonly options: GitHubAppOptions;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function requestToken(url: URL, jwt: string, { app, options, signal }: TokenRequest): Promise<Exchanged> {
+  const { clock = systemClock, policy, inherited = {}, lookup } = options;
   const ca = app.ca ?? (await trustedCaCertificates(inherited));
   const limit = AbortSignal.timeout(timeoutMs);
   try {

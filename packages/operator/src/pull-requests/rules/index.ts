@@ -78,9 +78,10 @@ function resultMissing(view: PullRequestsView): PullRequestsPlan | undefined {
   const targets = targetsOf(view);
   if (!targets || targets.unreported.length === 0 || view.answered) return undefined;
   const open = new Set(targets.heads.map(({ number }) => number));
-  const previews = targets.unreported.slice(0, maxReported).map((each) => ({
-    ...each,
-    description: open.has(each.number) ? messages.movedWithoutResult : messages.closedWithoutResult,
+  const previews = targets.unreported.slice(0, maxReported).map(({ number, commit }) => ({
+    number,
+    commit,
+    description: open.has(number) ? messages.movedWithoutResult : messages.closedWithoutResult,
   }));
   return { ...current(view, targets), steps: [{ kind: "reportCancelled", previews }] };
 }
