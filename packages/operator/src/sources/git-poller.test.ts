@@ -230,6 +230,19 @@ test("a server that does not respond is tested less and less often, until it res
   expect(polls.length).toBeWithin(9, 12);
 });
 
+test("a repository that cannot be read is polled again before its long interval ends", async () => {
+  let isMissing = true;
+  const missing = { kind: "failed", problem: "notFound", message: "there is no such repository" } as const;
+  const { clock, polls, add, latest } = polling(async () => (isMissing ? missing : found));
+  add("team/web", { everyMs: 3_600_000 });
+  await clock.advance(10 * 60_000);
+  const pauses = polls.slice(1).map(({ at }, index) => at - (polls[index]?.at ?? 0));
+  expect(pauses.slice(0, 3)).toEqual([60_000, 120_000, 180_000]);
+  isMissing = false;
+  await clock.advance(5 * 60_000);
+  expect(latest("team/web")).toEqual({ kind: "found", commit: "c1" });
+});
+
 test("a server that limits the rate is left alone by all Stacks of the namespace, and not by others", async () => {
   let isLimited = false;
   const limited = { ...down, retryAfterMs: 300_000 };
