@@ -42,12 +42,17 @@ export async function* listPages<T extends KubeObject>(
   options: ListOptions<T> = {},
 ): AsyncGenerator<Page<T>> {
   const limit = options.pageSize ?? defaultPageSize;
-  let next: string | undefined;
-  do {
-    const page = await readPage(settings, resource, { options, page: { limit, continue: next } });
+  const read = (token?: string): Promise<Page<T>> =>
+    readPage(settings, resource, { options, page: { limit, continue: token } });
+  let page: Page<T> | undefined = await read();
+  while (page) {
+    const { next }: Page<T> = page;
+    const prefetched = options.prefetch && next !== undefined ? read(next) : undefined;
+    // The caller may not want it any more.
+    prefetched?.catch(() => undefined);
     yield page;
-    ({ next } = page);
-  } while (next !== undefined);
+    page = await (prefetched ?? (next === undefined ? undefined : read(next)));
+  }
 }
 
 export interface Page<T> {

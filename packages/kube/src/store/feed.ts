@@ -240,7 +240,8 @@ export class Feed<T extends KubeObject> {
     const changed: Key[] = [];
     let version = "";
     const pageSize = unseen.size > wholeListSize ? comparisonPageSize : 0;
-    for await (const page of client.pages(metadataOf(resource), { ...this.#callOptions(signal), pageSize })) {
+    const options = { ...this.#callOptions(signal), pageSize, prefetch: true };
+    for await (const page of client.pages(metadataOf(resource), options)) {
       this.#lastResponseAt = clock.monotonic();
       for (const listed of page.items) {
         const key = keyOf(listed);
@@ -310,7 +311,7 @@ export class Feed<T extends KubeObject> {
     const entries = new Map<Key, Entry<T>>();
     let version = "";
     try {
-      for await (const page of client.pages<T>(resource, options)) {
+      for await (const page of client.pages<T>(resource, { ...options, prefetch: true })) {
         this.#lastResponseAt = clock.monotonic();
         for (const object of page.items) {
           const key = keyOf(object);
