@@ -4,9 +4,9 @@
  * name of their owner. The former are the object's values; the rest of its JSON is a template that many objects share.
  */
 
-/** UIDs, times, digests and long numbers. */
+/** UIDs, times, digests and numbers, but not that of an API version. */
 const unique =
-  /([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|[0-9a-f]{12,64}|\d{4,})/;
+  /([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|[0-9a-f]{12,64}|\d{4,}|(?<=[:/])\d+)/;
 /** Not in JSON: a control character is escaped there. */
 const separator = "\u001f";
 /** In a template, they stand for the words. */
