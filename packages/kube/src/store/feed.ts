@@ -92,8 +92,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 const failuresBeforeList = 3;
 
 /** In one request, which the API server answers from its cache: a request for a page may read from etcd. */
-const wholeListSize = 5000;
-const comparisonPageSize = 2000;
+const comparisonPageSize = 5000;
 /** More differences are repaired by a list. */
 const maxRepairs = 50;
 
@@ -239,9 +238,8 @@ export class Feed<T extends KubeObject> {
     const unseen = new Set(store.keys(this.#options.namespace));
     const changed: Key[] = [];
     let version = "";
-    const pageSize = unseen.size > wholeListSize ? comparisonPageSize : 0;
-    const options = { ...this.#callOptions(signal), pageSize, prefetch: true };
-    for await (const page of client.pages(metadataOf(resource), options)) {
+    const pageSize = unseen.size > comparisonPageSize ? comparisonPageSize : 0;
+    for await (const page of client.pages(metadataOf(resource), { ...this.#callOptions(signal), pageSize })) {
       this.#lastResponseAt = clock.monotonic();
       for (const listed of page.items) {
         const key = keyOf(listed);

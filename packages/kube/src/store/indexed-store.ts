@@ -81,6 +81,11 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
     for (const [key, entry] of this.#entries) if (!isActive(entry)) yield [key, entry.restsUntil];
   }
 
+  restsUntil(key: Key): number | undefined {
+    const entry = this.#entries.get(key);
+    return entry instanceof Archived ? entry.restsUntil : undefined;
+  }
+
   byIndex(name: string, value: string): T[] {
     return this.#indexed(name, value).map((entry) => this.#read(entry));
   }
