@@ -1,8 +1,8 @@
 /** Two operators take turns on one cluster: `make bench AGAINST=<manifest or chart>`. */
 import { join } from "node:path";
 
-import { deployableImage, imageValues, repositoryRoot, step, UserError } from "@pko/cluster";
-import type { KubeObject } from "@pko/kube";
+import { clusterKubeconfig, deployableImage, imageValues, repositoryRoot, step, UserError } from "@pko/cluster";
+import { kubeconfigCredentials, serverVersion, type KubeObject } from "@pko/kube";
 
 import { Installation, readInstallation } from "./bed/installation.ts";
 import { findOperator } from "./bed/operator.ts";
@@ -21,7 +21,9 @@ export async function compareOperators(against: string, run: Omit<Run, "bed" | "
   const present = await findOperator(cluster.client);
   if (present)
     throw new UserError([`${present.name} is installed: with AGAINST, the benchmark installs both operators`]);
-  const contenders = [await ownInstallation(), await readInstallation(against)].map((objects) => ({
+  // `helm template` does not read it from the cluster, and a chart may require a version.
+  const flags = [`--kube-version=${await serverVersion(await kubeconfigCredentials(clusterKubeconfig()))}`];
+  const contenders = [await ownInstallation(flags), await readInstallation(against, flags)].map((objects) => ({
     installation: new Installation(objects, cluster),
     reports: [] as Report[],
   }));
@@ -56,10 +58,9 @@ async function takeTurn(
 
 const shareOfRounds = ({ sizes, turns }: Options): Sizes => ({ ...sizes, rounds: Math.ceil(sizes.rounds / turns) });
 
-async function ownInstallation(): Promise<KubeObject[]> {
-  const values = join(repositoryRoot, "bench/values.yaml");
-  const flags = [...imageValues(await deployableImage()), `--values=${values}`];
-  return await readInstallation(join(repositoryRoot, "charts/pulumi-kubernetes-operator"), flags);
+async function ownInstallation(flags: readonly string[]): Promise<KubeObject[]> {
+  const values = [`--values=${join(repositoryRoot, "bench/values.yaml")}`, ...imageValues(await deployableImage())];
+  return await readInstallation(join(repositoryRoot, "charts/pulumi-kubernetes-operator"), [...flags, ...values]);
 }
 
 async function printComparison(ours: Report, theirs: Report, options: Options): Promise<void> {

@@ -45,7 +45,8 @@ async function isPresent(path: string): Promise<boolean> {
 
 async function renderChart(chart: string, flags: readonly string[]): Promise<KubeObject[]> {
   await ensureClients("helm");
-  const command = helmCommand("template", release, chart, `--namespace=${release}`, "--include-crds", ...flags);
+  const options = [`--namespace=${release}`, "--include-crds"];
+  const command = helmCommand("template", release, chart, ...options, ...flags);
   const namespace: KubeObject = { apiVersion: "v1", kind: "Namespace", metadata: { name: release } };
   return [namespace, ...parseObjects(await run(command))];
 }

@@ -44,14 +44,16 @@ export async function* listPages<T extends KubeObject>(
   const limit = options.pageSize ?? defaultPageSize;
   const read = (token?: string): Promise<Page<T>> =>
     readPage(settings, resource, { options, page: { limit, continue: token } });
-  let page: Page<T> | undefined = await read();
-  while (page) {
-    const { next }: Page<T> = page;
-    const prefetched = options.prefetch && next !== undefined ? read(next) : undefined;
-    // The caller may not want it any more.
+  let pending: Promise<Page<T>> | undefined = read();
+  while (pending) {
+    const page: Page<T> = await pending;
+    const { next } = page;
+    const readNext = (): Promise<Page<T>> | undefined => (next === undefined ? undefined : read(next));
+    const prefetched = options.prefetch ? readNext() : undefined;
+    // The caller may not request it.
     prefetched?.catch(() => undefined);
     yield page;
-    page = await (prefetched ?? (next === undefined ? undefined : read(next)));
+    pending = prefetched ?? readNext();
   }
 }
 
