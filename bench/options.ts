@@ -16,6 +16,10 @@ export interface Options {
   readonly gitUrl?: string;
   /** The manifest that installed the operator. */
   readonly manifest?: string;
+  /** A manifest or chart of another operator, which takes turns with this one. */
+  readonly against?: string;
+  /** How often each of them is measured. */
+  readonly turns: number;
   /** Reports of other runs to compare with. */
   readonly compare: readonly string[];
   readonly folder?: string;
@@ -26,7 +30,7 @@ export function parseOptions(env: Readonly<Record<string, string | undefined>>):
   const list = (name: string): string[] => (given(name) ?? "").split(",").filter((item) => item !== "");
   const isQuick = given("QUICK") !== undefined && env["QUICK"] !== "0";
   const [operator, gitUrl, manifest, folder] = [given("OPERATOR"), given("GIT_URL"), given("MANIFEST"), given("OUT")];
-  const workspace = given("WORKSPACE");
+  const [workspace, against] = [given("WORKSPACE"), given("AGAINST")];
   return {
     sizes: withOverrides(isQuick ? quick : full, env),
     isQuick,
@@ -35,6 +39,8 @@ export function parseOptions(env: Readonly<Record<string, string | undefined>>):
     compare: list("COMPARE"),
     retain: given("RETAIN") !== undefined,
     ...(workspace !== undefined && { workspace: JSON.parse(workspace) as Record<string, unknown> }),
+    turns: Number(given("TURNS") ?? (isQuick ? 1 : 2)),
+    ...(against !== undefined && { against }),
     ...(operator !== undefined && { operator }),
     ...(gitUrl !== undefined && { gitUrl }),
     ...(manifest !== undefined && { manifest }),

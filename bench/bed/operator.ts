@@ -1,5 +1,5 @@
 /** The installed operator, this one or another: finds its pods, and scales it down and up. */
-import { builtin, type Client, type ApiObject } from "@pko/kube";
+import { builtin, type Client, type ApiObject, type KubeObject } from "@pko/kube";
 import { UserError } from "@pko/cluster";
 import type { Deployment } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
@@ -31,7 +31,7 @@ export async function findOperator(client: Client, wanted?: string): Promise<Ope
 
 const deploymentName = ({ metadata }: ApiObject<Deployment>): string => `${metadata.namespace}/${metadata.name}`;
 
-function isOperator({ metadata, spec }: ApiObject<Deployment>): boolean {
+export function isOperator({ metadata, spec }: KubeObject & Pick<Deployment, "spec">): boolean {
   const images = (spec?.template.spec?.containers ?? []).map(({ image = "" }) => image);
   return [metadata.name ?? "", ...images].some((text) => text.includes(productName));
 }

@@ -10,7 +10,8 @@ export interface Figure {
   readonly unit: Unit;
   readonly values: readonly number[];
   readonly summary: Summary;
-  /** The ratio to the bare CLI's `up` in the same round. */
+  /** To the bare CLI's `up` in the same round. */
+  readonly ratios?: readonly number[];
   readonly ratio?: Summary;
   /** A short explanation. */
   readonly note?: string;
@@ -76,15 +77,32 @@ type Naming = Pick<Figure, "id" | "title" | "unit" | "note">;
 
 /** A list with one figure, or an empty list if nothing was measured. */
 export function figure(naming: Naming, values: readonly number[], yardsticks: readonly number[] = []): Figure[] {
+  return summarized(naming, values, ratios(values, yardsticks));
+}
+
+/** The same figure of several runs. */
+export function mergeFigures(figures: readonly Figure[]): Figure[] {
+  const [first] = figures;
+  if (!first) return [];
+  const { id, title, unit, note } = first;
+  const allRatios = figures.flatMap((each) => each.ratios ?? []);
+  return summarized(
+    { id, title, unit, ...(note !== undefined && { note }) },
+    figures.flatMap(({ values }) => values),
+    allRatios,
+  );
+}
+
+function summarized(naming: Naming, values: readonly number[], ownRatios: readonly number[]): Figure[] {
   const summary = summarize(values);
   if (!summary) return [];
-  const ratio = summarize(ratios(values, yardsticks));
+  const ratio = summarize(ownRatios);
   return [
     {
       ...naming,
       values: values.map(rounded),
       summary: roundedAll(summary),
-      ...(ratio && { ratio: roundedAll(ratio) }),
+      ...(ratio && { ratios: ownRatios.map(rounded), ratio: roundedAll(ratio) }),
     },
   ];
 }

@@ -4,13 +4,14 @@ import { amount, columns, type Row } from "./text.ts";
 
 /** `others` are reports of earlier runs or of other operators, one column each. */
 export function table(report: Report, others: readonly Report[] = []): string {
-  const names = others.map(({ operator, image }) => operatorName(operator, image));
+  const names = others.map(operatorName);
   const heading: Row = ["", "median", "95 %", "runs", "× bare CLI", ...names];
   const rows = report.figures.map((figure) => figureRow(figure, others));
   const [top = "", ...lines] = columns([heading, ...rows]);
   const rule = "─".repeat(Math.max(top.length, ...lines.map((line) => line.length)));
   return [
-    ...describe(report),
+    `operator   ${operatorName(report)}`,
+    ...describeReport(report),
     "",
     top,
     rule,
@@ -37,20 +38,20 @@ function figureRow({ id, title, unit, summary, ratio }: Figure, others: readonly
   ];
 }
 
-function describe({ operator, image, startedAt, seconds, quick, machine }: Report): string[] {
+/** The machine and the run. */
+export function describeReport({ startedAt, seconds, quick, machine }: Report): string[] {
   const { processor, cores, memoryMb, kernel, load, kubernetes, nodes } = machine;
   return [
-    `operator   ${operatorName(operator, image)}`,
     `machine    ${cores} × ${processor}, ${Math.round(memoryMb / 1024)} GB, Linux ${kernel}; load ${load.map((value) => value.toFixed(1)).join(" → ")}`,
     `cluster    Kubernetes ${kubernetes}; ${nodes.join("; ")}`,
     `run        ${startedAt}, ${Math.round(seconds)} s${quick ? ", quick: few runs, small numbers" : ""}`,
   ];
 }
 
-const operatorName = (operator: string, image: string): string =>
+export const operatorName = ({ operator, image }: Report): string =>
   `${operator} (${image.slice(image.lastIndexOf("/") + 1)})`;
 
-function noteLines({ figures }: Report): string[] {
+export function noteLines({ figures }: Report): string[] {
   const notes = figures.flatMap(({ title, note }) => (note === undefined ? [] : [`  ${title}: ${note}`]));
   return notes.length > 0 ? ["", ...notes] : [];
 }
@@ -67,6 +68,6 @@ function profileLines({ profiles }: Report): string[] {
 
 const barLength = 40;
 
-function skippedLines({ skipped }: Report): string[] {
+export function skippedLines({ skipped }: Report): string[] {
   return skipped.length > 0 ? ["", ...skipped.map(({ title, reason }) => `  not measured: ${title}: ${reason}`)] : [];
 }

@@ -14,6 +14,13 @@ export async function writeReport(folder: string, report: Report, others: readon
   return [...files.keys()].map((name) => join(folder, name));
 }
 
+/** Returns the file. */
+export async function writeJson(folder: string, name: string, report: Report): Promise<string> {
+  const file = join(folder, name);
+  await writeFile(file, `${JSON.stringify(report, undefined, 2)}\n`);
+  return file;
+}
+
 function renderPlot({ id, title, x, y }: Curve, reports: readonly Report[]): string {
   const series = reports.flatMap(({ image, curves }) => {
     const curve = curves.find((each) => each.id === id);

@@ -9,7 +9,7 @@ import { isNotFound, type KubeObject, type Resource } from "@pko/kube";
 
 import { stacks, statefulSets, updates, workspaces, type Stack } from "../bed/kinds.ts";
 import { inParallel } from "../bed/wait.ts";
-import { figure, type Curve, type Figure, type Point } from "../report/figures.ts";
+import { figure, type Curve, type Figure, type Point, type Unit } from "../report/figures.ts";
 import type { Context, Scenario } from "./scenario.ts";
 
 const writers = 16;
@@ -28,8 +28,8 @@ export const idle: Scenario = {
     const { bed, operator, sizes, report } = context;
     const template = await makeTemplate(context);
     await bed.requests.start(operator);
-    report("the operator so far");
-    const figures: Figure[] = [...(await memorySoFar(context))];
+    report("the operator after the scenarios before");
+    const figures = workedFigures({ id: "worked", title: "after the scenarios above" }, await measure(context));
     const memory: Point[] = [];
     const present: string[] = [];
     for (const count of sizes.idle) {
@@ -45,6 +45,10 @@ export const idle: Scenario = {
       memory.push({ x: count, y: cost.residentMb });
       figures.push(...idleFigures({ count, restarts, cost, sizes }));
     }
+    report("the operator after work");
+    await work(context);
+    const title = `${present.length} idle Stacks, after ${sizes.worked} others were created and deleted`;
+    figures.push(...workedFigures({ id: `idle.${present.length}.worked`, title }, await measure(context)));
     await operator.scaleDown(bed.signal);
     await inParallel([...present, template.stack.metadata.name ?? ""], writers, (name) =>
       deleteDirectly(context, name),
@@ -55,14 +59,25 @@ export const idle: Scenario = {
   },
 };
 
-/** After the scenarios before: a process that has worked uses more memory than a new one. */
-async function memorySoFar({ bed, operator }: Context): Promise<Figure[]> {
-  const pods = await operator.pods();
-  const processes = await bed.podProcesses(pods);
-  const resident = processes.reduce((sum, { residentMb }) => sum + residentMb, 0);
-  return figure({ id: "worked.resident", title: "operator resident after the scenarios above", unit: "MB" }, [
-    resident,
-  ]);
+/** A process that has worked uses more memory than a new one. */
+async function work({ bed, sizes }: Context): Promise<void> {
+  const names = Array.from({ length: sizes.worked }, () => bed.newName("worked"));
+  for (const name of names) {
+    await bed.create({ name, destroyOnFinalize: true, source: { programRef: { name: "idle" } }, value: "red" });
+    await bed.succeeded(name, { text: "one", value: "red" });
+  }
+  await bed.remove(...names);
+}
+
+function workedFigures({ id, title }: { readonly id: string; readonly title: string }, cost: Cost): Figure[] {
+  const one = (what: string, unit: Unit, value: number): Figure[] =>
+    figure({ id: `${id}.${what.toLowerCase()}`, title: `${title}: ${what}`, unit }, [value]);
+  return [
+    ...one("resident", "MB", cost.residentMb),
+    ...one("anonymous", "MB", cost.anonymousMb),
+    ...one("CPU", "m", cost.cpuMillis),
+    ...one("requests", "/h", cost.requestsAnHour),
+  ];
 }
 
 /** An idle Stack, and all objects that the operator keeps for it. */
@@ -197,7 +212,7 @@ interface Cost {
   readonly startRequests: number;
 }
 
-async function measure({ bed, operator, sizes }: Context, requestsBefore: number): Promise<Cost> {
+async function measure({ bed, operator, sizes }: Context, requestsBefore = 0): Promise<Cost> {
   await Bun.sleep(sizes.settleMs);
   const pods = await operator.pods();
   const sample = async () => {

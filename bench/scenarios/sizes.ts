@@ -17,6 +17,8 @@ export interface Sizes {
   readonly held: number;
   /** Numbers of idle Stacks. */
   readonly idle: readonly number[];
+  /** Stacks that are created and deleted while the others are idle. */
+  readonly worked: number;
   /** The wait before memory is read, and the time in which CPU time and requests are counted. */
   readonly settleMs: number;
   readonly windowMs: number;
@@ -52,6 +54,7 @@ export const full: Sizes = {
   crowds: [1, 5, 10, 20, 30],
   held: 200,
   idle: [0, 100, 250, 500, 1000],
+  worked: 10,
   settleMs: 30_000,
   windowMs: 60_000,
   restarts: 3,
@@ -68,6 +71,7 @@ export const quick: Sizes = {
   crowds: [5],
   held: 0,
   idle: [0, 200],
+  worked: 2,
   settleMs: 5000,
   windowMs: 10_000,
   restarts: 1,

@@ -45,7 +45,12 @@ export function* updateObjects(
   for (const copy of copies) {
     for (let index = 0; index < each; index++) {
       const suffix = index === each - 1 ? [] : [[last, `${copy.name}-${hex(12)}`] as const];
-      const names = [...suffix, ...renaming(template, copy), [uid, crypto.randomUUID()], [podUid, crypto.randomUUID()]];
+      const own = [
+        [uid, crypto.randomUUID()],
+        [podUid, crypto.randomUUID()],
+        [permalink, `${permalink.slice(0, -1)}${index + 1}`],
+      ];
+      const names = [...suffix, ...renaming(template, copy), ...own];
       yield { resource: updates, object: replaced(text, names as Renaming) };
     }
   }
@@ -63,16 +68,17 @@ function renaming({ stack }: IdleStack, { namespace, name, uid }: Copy): Renamin
 }
 
 const podUid = "00000000-0000-4000-8000-000000000000";
+const permalink = "https://app.pulumi.com/organization/project/dev/updates/1";
 
 /** What the simulator does not report, and a run in a pod does. */
 function withRun(update: KubeObject): KubeObject {
   const { status = {} } = update as KubeObject & { status?: object };
-  const permalink = "https://app.pulumi.com/organization/project/dev/updates/1";
   return Object.assign({}, update, { status: { ...status, podUid, permalink } });
 }
 
+/** Without managed fields, which would take four times the memory of the rest in the API server. The operator drops them. */
 function stored({ metadata, ...rest }: KubeObject): string {
-  const { resourceVersion: _, ...others } = metadata;
+  const { resourceVersion: _version, managedFields: _fields, ...others } = metadata;
   return JSON.stringify({ ...rest, metadata: others });
 }
 

@@ -1,5 +1,5 @@
 export { buildCli, buildOwnCli } from "./cli-executable.ts";
-export { kubectlCommand } from "./clients.ts";
+export { ensureClients, helmCommand, kubectlCommand } from "./clients.ts";
 export { clusterUp, UserError } from "./cluster.ts";
 export { imageValues } from "./deploy.ts";
 export { clusterKubeconfig, givenKubeconfig } from "./given-cluster.ts";

@@ -47,13 +47,18 @@ export interface ApiServer {
 const readyTimeoutMs = 60_000;
 const folderPrefix = "pko-apiserver-";
 
-export async function startApiServer(): Promise<ApiServer> {
+interface ApiServerOptions {
+  /** Of etcd and the API server, for a benchmark that must limit their memory. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   if (!existsSync(toolPath("kube")))
     throw new Error("the API server for tests is not built: run `make test`, which builds it");
   await removeLeftovers();
   for (let attempt = 1; ; attempt++) {
     try {
-      return await start(await mkdtemp(join(tmpdir(), `${folderPrefix}${process.pid}-`)));
+      return await start(await mkdtemp(join(tmpdir(), `${folderPrefix}${process.pid}-`)), options);
     } catch (error) {
       // Another test run may have taken a free port before we use it.
       if (attempt === 3 || !String(error).includes("address already in use")) throw error;
@@ -61,10 +66,10 @@ export async function startApiServer(): Promise<ApiServer> {
   }
 }
 
-async function start(folder: string): Promise<ApiServer> {
+async function start(folder: string, { env = {} }: ApiServerOptions): Promise<ApiServer> {
   const layout = await prepare(folder);
-  const etcd = spawnChild({ command: etcdCommand(layout), logFile: join(folder, "etcd.log") });
-  let apiServer = spawnApiServer(layout);
+  const etcd = spawnChild({ command: etcdCommand(layout), logFile: join(folder, "etcd.log"), env });
+  let apiServer = spawnApiServer(layout, env);
   const ready = async (): Promise<void> => waitUntilReady(layout, [etcd, apiServer]);
   const stop = async (): Promise<void> => {
     await Promise.all([apiServer.stop("SIGKILL"), etcd.stop("SIGKILL")]);
@@ -86,7 +91,7 @@ async function start(folder: string): Promise<ApiServer> {
     kill: () => apiServer.stop("SIGKILL"),
     async restart() {
       if (apiServer.running) await apiServer.stop("SIGKILL");
-      apiServer = spawnApiServer(layout);
+      apiServer = spawnApiServer(layout, env);
       await ready();
     },
     stop,
@@ -190,7 +195,7 @@ function etcdCommand(layout: Layout): string[] {
   ];
 }
 
-function spawnApiServer(layout: Layout): ChildProcess {
+function spawnApiServer(layout: Layout, env: Readonly<Record<string, string>>): ChildProcess {
   const file = (name: string): string => join(layout.folder, name);
   const command = [
     file("kube-apiserver"),
@@ -215,7 +220,7 @@ function spawnApiServer(layout: Layout): ChildProcess {
     "--allow-privileged=true",
     "--profiling=false",
   ];
-  return spawnChild({ command, logFile: file("kube-apiserver.log") });
+  return spawnChild({ command, logFile: file("kube-apiserver.log"), env });
 }
 
 async function waitUntilReady(layout: Layout, children: readonly ChildProcess[]): Promise<void> {

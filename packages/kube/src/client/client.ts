@@ -16,6 +16,8 @@ export interface ListOptions<T = KubeObject> extends CallOptions {
   readonly fieldSelector?: string;
   /** Page size, 500 by default; 0 requests everything in one page. The pages are joined. Each page has its own deadline. */
   readonly pageSize?: number;
+  /** Requests the next page before the caller has processed the current one. For a caller that reads all pages. */
+  readonly prefetch?: boolean;
   /** Called for each object as its page arrives, so that what it drops is never kept in memory for the whole list. */
   readonly transform?: (object: T) => T;
 }

@@ -42,12 +42,19 @@ export async function* listPages<T extends KubeObject>(
   options: ListOptions<T> = {},
 ): AsyncGenerator<Page<T>> {
   const limit = options.pageSize ?? defaultPageSize;
-  let next: string | undefined;
-  do {
-    const page = await readPage(settings, resource, { options, page: { limit, continue: next } });
+  const read = (token?: string): Promise<Page<T>> =>
+    readPage(settings, resource, { options, page: { limit, continue: token } });
+  let pending: Promise<Page<T>> | undefined = read();
+  while (pending) {
+    const page: Page<T> = await pending;
+    const { next } = page;
+    const readNext = (): Promise<Page<T>> | undefined => (next === undefined ? undefined : read(next));
+    const prefetched = options.prefetch ? readNext() : undefined;
+    // The caller may not request it.
+    prefetched?.catch(() => undefined);
     yield page;
-    ({ next } = page);
-  } while (next !== undefined);
+    pending = prefetched ?? readNext();
+  }
 }
 
 export interface Page<T> {

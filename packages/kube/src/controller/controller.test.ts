@@ -143,6 +143,27 @@ describe("what is reconciled", () => {
     await fixture.close();
   });
 
+  test("an archived object when its rest ends, even if that is much later and its last reconcile was to be repeated", async () => {
+    const stacks = archivingReflector(({ metadata }) => metadata.generation);
+    stacks.store.set(object("Stack", "a/kept", { generation: 600_050 }));
+    const fixture = await new TestController(async () => requeueAfter(600_000), { stacks }).start();
+    stacks.store.set(object("Stack", "a/archived", { generation: 600_070 }));
+    await fixture.clock.advance(600_000);
+    expect(fixture.seen).toEqual(["a/archived@0"]);
+    await fixture.clock.advance(100);
+    expect(fixture.seen.slice(1)).toEqual(["a/kept@600050", "a/archived@600070"]);
+    await fixture.close();
+  });
+
+  test("an archived object whose rest has ended only as often as its reconcile requests it", async () => {
+    const stacks = archivingReflector(({ metadata }) => metadata.generation);
+    stacks.store.set(object("Stack", "a/overdue", { generation: -10 }));
+    const fixture = await new TestController(async () => requeueAfter(300_000), { stacks }).start();
+    await fixture.clock.advance(300_000);
+    expect(fixture.seen).toEqual(["a/overdue@0", "a/overdue@300000"]);
+    await fixture.close();
+  });
+
   test("only changes that pass the predicate", async () => {
     const predicate: ControllerOptions<KubeObject>["predicate"] = ({ before, after }) =>
       before?.metadata.generation !== after?.metadata.generation;

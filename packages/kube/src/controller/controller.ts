@@ -15,7 +15,7 @@ import { NotLeaderError } from "../leader/leadership.ts";
 import { silentLogger, type Logger, type LogKeys } from "../telemetry/log.ts";
 import { metricsRegistry, type Registry } from "../telemetry/metrics.ts";
 import { ownerKeys, type OwnerKind } from "./owners.ts";
-import { retry, workQueue, type Result, type WorkQueue } from "./queue.ts";
+import { done, retry, workQueue, type Result, type WorkQueue } from "./queue.ts";
 import { keyOf, parseKey, type Key, type KubeObject } from "../resource.ts";
 import type { Change, Reflector } from "../store/store.ts";
 
@@ -117,6 +117,12 @@ interface Settings extends Omit<
 
 const defaults = { concurrency: 10, deadlineMs: 30_000 };
 
+/**
+ * An archived object is scheduled only if it is due within the next two of these intervals: there may be 100,000 of them, and the
+ * schedule of one takes as much memory as a fifth of the object.
+ */
+const archiveSweepMs = 60_000;
+
 class KeyController implements Controller {
   readonly name: string;
   readonly reflectors: readonly Reflector<KubeObject>[];
@@ -161,13 +167,16 @@ class KeyController implements Controller {
     // Subscribe first, then list: no change in between is missed.
     const unsubscribe = this.#sources.map((source) => this.#subscribe(source, queue));
     const stopped = this.#settings.whileRunning?.();
+    let stopSweeping: (() => void) | undefined;
     try {
       if (!(await this.#synced(stop))) return;
       for (const source of this.#sources) this.#addExisting(source, queue);
       this.#log.info("controller started", { keys: queue.depth, workers: this.#concurrency });
-      queue.start((key, failures) => this.#reconcile(key, { failures, kill }));
+      queue.start(async (key, failures) => this.#unlessAtRest(key, await this.#reconcile(key, { failures, kill })));
+      stopSweeping = this.#sweepArchive(queue);
       await whenAborted(stop);
     } finally {
+      stopSweeping?.();
       for (const each of unsubscribe) each();
       await queue.stop();
       stopped?.();
@@ -208,11 +217,31 @@ class KeyController implements Controller {
   #addExisting(source: Watched, queue: WorkQueue): void {
     const { store } = source.reflector;
     for (const object of store.active()) this.#addMapped(source, { key: keyOf(object), after: object }, queue);
+  }
+
+  /** Schedules the archived objects that are due soon, now and regularly. Returns a function that ends it. */
+  #sweepArchive(queue: WorkQueue): () => void {
     const [own] = this.#sources;
-    if (source !== own) return;
-    for (const [key, restsUntil] of store.archived()) {
-      if (restsUntil < Infinity) queue.addAfter(key, restsUntil - this.#clock.now());
-    }
+    let [cancel, sweptAt] = [(): void => undefined, -Infinity];
+    const sweep = (): void => {
+      const now = this.#clock.now();
+      for (const [key, restsUntil] of own?.reflector.store.archived() ?? []) {
+        // What was due before has been reconciled: its retries are not made more frequent.
+        const isSoon = restsUntil > sweptAt && restsUntil - now < 2 * archiveSweepMs;
+        if (isSoon) queue.addAfter(key, restsUntil - now);
+      }
+      sweptAt = now;
+      cancel = this.#clock.after(archiveSweepMs, sweep);
+    };
+    sweep();
+    return () => cancel();
+  }
+
+  /** Nothing is due for an archived object until the time that the store has, and a sweep schedules it then. */
+  #unlessAtRest(key: Key, result: Result): Result {
+    if (result.kind !== "requeue") return result;
+    const restMs = (this.#sources[0]?.reflector.store.restsUntil(key) ?? -Infinity) - this.#clock.now();
+    return restMs >= 2 * archiveSweepMs ? done : result;
   }
 
   #addMapped(source: Watched, change: Change<KubeObject>, queue: WorkQueue): void {

@@ -1,18 +1,23 @@
 /**
  * Packs objects that are kept for long and rarely read, such as the history of updates, to save memory
- * (docs/adr/0031-scale.md). Objects of one kind differ mostly in UIDs, digests, times and numbers. These are its values; the rest of its JSON is a
- * template that many objects share.
+ * (docs/adr/0031-scale.md). Objects of one kind differ mostly in UIDs, digests, times and numbers, and in words that a caller knows, such as the
+ * name of their owner. The former are the object's values; the rest of its JSON is a template that many objects share.
  */
 
-/** UIDs, times, digests and long numbers. */
+/** UIDs, times, digests and numbers, but not that of an API version. */
 const unique =
-  /([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|[0-9a-f]{12,64}|\d{4,})/;
+  /([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|[0-9a-f]{12,64}|\d{4,}|(?<=[:/])\d+)/;
 /** Not in JSON: a control character is escaped there. */
 const separator = "\u001f";
+/** In a template, they stand for the words. */
+const placeholders = ["\u0001", "\u0002", "\u0003", "\u0004"];
+/** A template of so many objects is divided once, and not for each of them. */
+const manyUses = 50;
 
 interface Template {
-  /** The texts between the values, joined: as a list they would take more than twice the memory. */
+  /** The texts between the values, joined: as a list they take more memory. */
   readonly text: string;
+  parts?: readonly string[];
   uses: number;
 }
 
@@ -29,31 +34,39 @@ export class Archive<T extends object> {
     return this.#templates.size;
   }
 
-  pack(object: T): Packed {
-    const pieces = JSON.stringify(object).split(unique);
-    let [parts, values, before] = ["", "", ""];
-    for (let index = 0; index < pieces.length; index++) {
-      const piece = pieces[index] ?? "";
-      if (index % 2 === 0) {
-        parts += index === 0 ? piece : separator + piece;
-        continue;
-      }
-      values += (index === 1 ? "" : separator) + (piece === before ? "" : piece);
-      before = piece;
+  /** Objects that differ only in their values and words share a template. Of the words, only the first few are used. */
+  pack(object: T, words: readonly string[] = []): Packed {
+    let json = JSON.stringify(object);
+    for (const [index, placeholder] of placeholders.entries()) {
+      const word = words[index];
+      if (word) json = json.replaceAll(word, placeholder);
     }
-    return { template: this.#use(parts), values: flat(values) };
+    const pieces = json.split(unique);
+    let [text, values, before] = [pieces[0] ?? "", "", ""];
+    for (let index = 1; index < pieces.length; index += 2) {
+      const value = pieces[index] ?? "";
+      values += (index === 1 ? "" : separator) + (value === before ? "" : value);
+      before = value;
+      text += separator + (pieces[index + 1] ?? "");
+    }
+    return { template: this.#use(text), values: flat(values) };
   }
 
-  unpack({ template, values }: Packed): T {
-    const parts = template.text.split(separator);
-    let text = parts[0] ?? "";
+  /** With the words with which it was packed. */
+  unpack({ template, values }: Packed, words: readonly string[] = []): T {
+    const parts = partsOf(template);
+    let json = parts[0] ?? "";
     let before = "";
     const given = values.split(separator);
     for (let index = 1; index < parts.length; index++) {
       before = given[index - 1] || before;
-      text += before + (parts[index] ?? "");
+      json += before + (parts[index] ?? "");
     }
-    return JSON.parse(text) as T;
+    for (let index = placeholders.length - 1; index >= 0; index--) {
+      const [word, placeholder] = [words[index], placeholders[index]];
+      if (word && placeholder) json = json.split(placeholder).join(word);
+    }
+    return JSON.parse(json) as T;
   }
 
   /** A template without users is dropped. */
@@ -64,10 +77,17 @@ export class Archive<T extends object> {
 
   #use(text: string): Template {
     const template = this.#templates.get(text) ?? { text: flat(text), uses: 0 };
-    this.#templates.set(template.text, template);
+    if (template.uses === 0) this.#templates.set(template.text, template);
     template.uses++;
     return template;
   }
+}
+
+function partsOf(template: Template): readonly string[] {
+  if (template.parts) return template.parts;
+  const parts = template.text.split(separator);
+  if (template.uses >= manyUses) template.parts = parts;
+  return parts;
 }
 
 /** A copy that does not keep the texts alive of which it was concatenated. */

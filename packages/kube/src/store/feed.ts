@@ -92,8 +92,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 const failuresBeforeList = 3;
 
 /** In one request, which the API server answers from its cache: a request for a page may read from etcd. */
-const wholeListSize = 5000;
-const comparisonPageSize = 2000;
+const comparisonPageSize = 5000;
 /** More differences are repaired by a list. */
 const maxRepairs = 50;
 
@@ -239,7 +238,7 @@ export class Feed<T extends KubeObject> {
     const unseen = new Set(store.keys(this.#options.namespace));
     const changed: Key[] = [];
     let version = "";
-    const pageSize = unseen.size > wholeListSize ? comparisonPageSize : 0;
+    const pageSize = unseen.size > comparisonPageSize ? comparisonPageSize : 0;
     for await (const page of client.pages(metadataOf(resource), { ...this.#callOptions(signal), pageSize })) {
       this.#lastResponseAt = clock.monotonic();
       for (const listed of page.items) {
@@ -310,7 +309,7 @@ export class Feed<T extends KubeObject> {
     const entries = new Map<Key, Entry<T>>();
     let version = "";
     try {
-      for await (const page of client.pages<T>(resource, options)) {
+      for await (const page of client.pages<T>(resource, { ...options, prefetch: true })) {
         this.#lastResponseAt = clock.monotonic();
         for (const object of page.items) {
           const key = keyOf(object);

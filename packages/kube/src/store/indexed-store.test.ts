@@ -164,6 +164,21 @@ describe("archived objects", () => {
     expect(store.byIndex("app", "web")).toEqual([]);
   });
 
+  test("are found by their index values without being unpacked, until the last of them is removed", () => {
+    store.set({ ...at("7", { done: "yes" }), metadata: { ...at("7", { done: "yes" }).metadata, name: "y" } });
+    expect(names(store.byIndex("app", "web"))).toEqual(["x", "y"]);
+    store.remove("a/x");
+    expect(names(store.byIndex("app", "web"))).toEqual(["y"]);
+    store.remove("a/y");
+    expect(store.byIndex("app", "web")).toEqual([]);
+  });
+
+  test("are known in a version that is not a number", () => {
+    store.set(at("v2", { done: "yes" }));
+    expect(store.entryOf(at("v2"), "a/x")).toBeDefined();
+    expect(store.entryOf(at("2"), "a/x")).toBeUndefined();
+  });
+
   test("become active again when they change", () => {
     store.set(at("3"));
     expect(store.active()).toEqual([at("3")]);

@@ -15,16 +15,31 @@ interface IndexedStoreOptions<T> {
 /** Most lists are short, and an array of a few keys takes less memory than a Set. */
 type Index = Map<string, Key[]>;
 
-/** An archived object. */
-class Archived {
-  readonly packed: Packed;
-  readonly resourceVersion: string | undefined;
+/** Archived objects with the same index values, such as the Updates of one Stack. */
+interface Group {
+  /** Identifies it. */
+  readonly id: string;
+  /** In the order of the indexes. */
+  readonly indexValues: readonly (readonly string[])[];
+  /** The parts of the index values, which occur in the objects, too. */
+  readonly words: readonly string[];
+  uses: number;
+}
+
+/** An archived object. There may be 100,000 of them, so it consists of few values. */
+class Archived implements Packed {
+  readonly template: Packed["template"];
+  readonly values: string;
+  readonly group: Group;
+  readonly version: number | string;
   readonly restsUntil: number;
 
-  constructor(packed: Packed, resourceVersion: string | undefined, restsUntil: number) {
-    this.packed = packed;
-    this.resourceVersion = resourceVersion;
-    this.restsUntil = restsUntil;
+  constructor({ template, values }: Packed, group: Group, at: { version: number | string; restsUntil: number }) {
+    this.template = template;
+    this.values = values;
+    this.group = group;
+    this.version = at.version;
+    this.restsUntil = at.restsUntil;
   }
 }
 
@@ -34,6 +49,7 @@ export type Entry<T> = T | Archived;
 export class IndexedStore<T extends KubeObject> implements Store<T> {
   readonly #entries = new Map<Key, Entry<T>>();
   readonly #archive = new Archive<T>();
+  readonly #groups = new Map<string, Group>();
   readonly #indexes = new Map<string, Index>();
   readonly #listeners = new Set<ChangeListener<T>>();
   readonly #options: IndexedStoreOptions<T>;
@@ -63,6 +79,11 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
 
   *archived(): Generator<readonly [Key, number]> {
     for (const [key, entry] of this.#entries) if (!isActive(entry)) yield [key, entry.restsUntil];
+  }
+
+  restsUntil(key: Key): number | undefined {
+    const entry = this.#entries.get(key);
+    return entry instanceof Archived ? entry.restsUntil : undefined;
   }
 
   byIndex(name: string, value: string): T[] {
@@ -97,7 +118,7 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
     if (!entry) return undefined;
     const { uid, resourceVersion } = metadata;
     // Another object of the same name has another version, too: to unpack the archived one for its UID would take long.
-    if (entry instanceof Archived) return entry.resourceVersion === resourceVersion ? entry : undefined;
+    if (entry instanceof Archived) return entry.version === versionOf(resourceVersion) ? entry : undefined;
     const stored = entry.metadata;
     return stored.uid === uid && stored.resourceVersion === resourceVersion ? entry : undefined;
   }
@@ -106,14 +127,30 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
   createEntry(object: T): Entry<T> {
     const restsUntil = this.#options.archive?.(object);
     if (restsUntil === undefined) return object;
-    return new Archived(this.#archive.pack(object), object.metadata.resourceVersion, restsUntil);
+    const group = this.#joinGroup(object);
+    const version = versionOf(object.metadata.resourceVersion);
+    return new Archived(this.#archive.pack(object, group.words), group, { version, restsUntil });
+  }
+
+  #joinGroup(object: T): Group {
+    const indexValues = Array.from(this.#indexes.keys(), (name) => this.#indexValues(name, object));
+    const id = JSON.stringify(indexValues);
+    const group = this.#groups.get(id) ?? { id, indexValues, words: wordsIn(indexValues), uses: 0 };
+    if (group.uses === 0) this.#groups.set(id, group);
+    group.uses++;
+    return group;
+  }
+
+  #release(entry: Entry<T> | undefined): void {
+    if (!(entry instanceof Archived)) return;
+    this.#archive.release(entry);
+    entry.group.uses--;
+    if (entry.group.uses === 0) this.#groups.delete(entry.group.id);
   }
 
   /** Releases entries that were created for a `replace` that does not happen, because the list failed. */
   discard(entries: ReadonlyMap<Key, Entry<T>>): void {
-    for (const [key, entry] of entries) {
-      if (entry instanceof Archived && entry !== this.#entries.get(key)) this.#archive.release(entry.packed);
-    }
+    for (const [key, entry] of entries) if (entry !== this.#entries.get(key)) this.#release(entry);
   }
 
   set(object: T): void {
@@ -131,7 +168,7 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
   }
 
   #read(entry: Entry<T>): T {
-    return isActive(entry) ? entry : this.#archive.unpack(entry.packed);
+    return isActive(entry) ? entry : this.#archive.unpack(entry, entry.group.words);
   }
 
   /** Makes all changes before it notifies: a listener sees the complete state. */
@@ -140,13 +177,13 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
     for (const [key, after] of wanted) {
       const before = this.#entries.get(key);
       if (before === after) continue;
-      this.#reindex(key, before && this.#read(before), after && this.#read(after));
+      this.#reindex(key, before, after);
       if (after) this.#entries.set(key, after);
       else this.#entries.delete(key);
       changes.push({ key, before, after });
     }
     for (const change of changes) this.#notify(change);
-    for (const { before } of changes) if (before instanceof Archived) this.#archive.release(before.packed);
+    for (const { before } of changes) this.#release(before);
   }
 
   #notify(changed: EntryChange<T>): void {
@@ -162,27 +199,33 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
 
   /** Archived objects are unpacked only for a listener that reads them. */
   #changeOf({ key, before, after }: EntryChange<T>): Change<T> {
-    const change = {
-      key,
-      ...(before && isActive(before) && { before }),
-      ...(after && isActive(after) && { after }),
-      ...(after instanceof Archived && { isArchived: true as const }),
-    };
-    for (const [name, entry] of [["before", before] as const, ["after", after] as const]) {
-      if (!(entry instanceof Archived)) continue;
-      const unpacked = this.#archive.unpack.bind(this.#archive, entry.packed);
-      Object.defineProperty(change, name, { get: unpacked, enumerable: true });
-    }
+    const change: { -readonly [K in keyof Change<T>]: Change<T>[K] } = { key };
+    if (before && isActive(before)) change.before = before;
+    if (after && isActive(after)) change.after = after;
+    if (after instanceof Archived) change.isArchived = true;
+    if (before instanceof Archived) this.#defineUnpacked(change, "before", before);
+    if (after instanceof Archived) this.#defineUnpacked(change, "after", after);
     return change;
   }
 
-  #reindex(key: Key, before: T | undefined, after: T | undefined): void {
+  #defineUnpacked(change: Change<T>, name: "before" | "after", entry: Archived): void {
+    Object.defineProperty(change, name, { get: () => this.#read(entry), enumerable: true });
+  }
+
+  #reindex(key: Key, before: Entry<T> | undefined, after: Entry<T> | undefined): void {
+    let position = 0;
     for (const [name, index] of this.#indexes) {
-      const from = before ? this.#indexValues(name, before) : [];
-      const to = after ? this.#indexValues(name, after) : [];
+      const from = this.#entryIndexValues(before, name, position);
+      const to = this.#entryIndexValues(after, name, position);
       for (const value of from) if (!to.includes(value)) removeFrom(index, value, key);
       for (const value of to) if (!from.includes(value)) addTo(index, value, key);
+      position++;
     }
+  }
+
+  #entryIndexValues(entry: Entry<T> | undefined, name: string, position: number): readonly string[] {
+    if (!entry) return [];
+    return isActive(entry) ? this.#indexValues(name, entry) : (entry.group.indexValues[position] ?? []);
   }
 
   #indexValues(name: string, object: T): readonly string[] {
@@ -199,6 +242,18 @@ interface EntryChange<T> {
   readonly key: Key;
   readonly before: Entry<T> | undefined;
   readonly after: Entry<T> | undefined;
+}
+
+/** A number takes no memory of its own. */
+function versionOf(resourceVersion = ""): number | string {
+  const version = Number(resourceVersion);
+  return String(version) === resourceVersion ? version : resourceVersion;
+}
+
+/** The longest first, which may contain the others. */
+function wordsIn(indexValues: readonly (readonly string[])[]): string[] {
+  const words = new Set(indexValues.flat().flatMap((value) => value.split("/")));
+  return [...words].filter((word) => word !== "").toSorted((a, b) => b.length - a.length);
 }
 
 const isActive = <T>(entry: Entry<T>): entry is T => !(entry instanceof Archived);

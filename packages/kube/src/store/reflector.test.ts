@@ -233,7 +233,7 @@ describe("the store is in sync again within a minute when", () => {
     expect(isInSync(reflected)).toBe(false);
     await clock.advance(31_000);
     expect(isInSync(reflected)).toBe(true);
-    expect(server.pages).toBe(3);
+    expect(server.pages).toBe(2);
     expect(reflected.counts).toMatchObject({ lists: 1, differences: 1 });
   });
 

@@ -23,6 +23,8 @@ export interface Store<T extends KubeObject> {
   activeByIndex(index: string, value: string): T[];
   /** The keys of archived objects, with the time until which nothing is due for them. */
   archived(): Iterable<readonly [Key, number]>;
+  /** The same for one object; undefined if it is not archived. */
+  restsUntil(key: Key): number | undefined;
   /** True after the first list. */
   readonly hasSynced: boolean;
   /** Calls `listener` for every change after the store has applied it. Returns a function that ends the subscription. */

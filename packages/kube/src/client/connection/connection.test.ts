@@ -6,7 +6,15 @@ import type { Client } from "../client.ts";
 import { connect, type ConnectOptions } from "./connection.ts";
 import type { Credentials } from "./credentials.ts";
 import { asError } from "../requests/deadline.ts";
-import { ConnectionError, isConflict, isForbidden, isInvalid, isNotFound, isUnauthorized } from "../errors.ts";
+import {
+  ConnectionError,
+  isConflict,
+  isExpired,
+  isForbidden,
+  isInvalid,
+  isNotFound,
+  isUnauthorized,
+} from "../errors.ts";
 import type { HttpRequest } from "../requests/http.ts";
 import type { ApiResponse } from "../requests/request.ts";
 import { manualClock, type ManualClock } from "../../manual-clock.ts";
@@ -365,6 +373,31 @@ describe("lists", () => {
       break;
     }
     expect(sent.map(methodAndPath)).toEqual(["GET /api/v1/configmaps?limit=1"]);
+  });
+
+  test("request the next page while the caller processes one, if it wants all of them", async () => {
+    const requested = Promise.withResolvers<void>();
+    const second: Answer = (request) => {
+      requested.resolve();
+      return page("7", ["y"])(request);
+    };
+    const { client } = rig([page("7", ["x"], "more"), second]);
+    const names: unknown[] = [];
+    for await (const { items } of client.pages(builtin.configMaps, { pageSize: 1, prefetch: true })) {
+      await requested.promise;
+      names.push(items[0]?.metadata.name);
+    }
+    expect(names).toEqual(["x", "y"]);
+  });
+
+  test("report a failure of a prefetched page when the caller requests it", async () => {
+    const { client } = rig([page("7", ["x"], "more"), failure(410)]);
+    const seen: unknown[] = [];
+    const read = async (): Promise<void> => {
+      for await (const { items } of client.pages(builtin.configMaps, { prefetch: true })) seen.push(items.length);
+    };
+    expect(await read().catch(isExpired)).toBe(true);
+    expect(seen).toEqual([1]);
   });
 
   test("pass each object through a transformation", async () => {

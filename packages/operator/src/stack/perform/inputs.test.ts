@@ -19,6 +19,7 @@ const storeOf = <T extends KubeObject>(...objects: T[]): Store<T> => ({
   active: () => objects,
   activeByIndex: () => [],
   archived: () => [],
+  restsUntil: () => undefined,
   hasSynced: true,
   subscribe: () => () => undefined,
 });

@@ -17,6 +17,7 @@ const storeOf = <T extends KubeObject>(...objects: T[]): Store<T> => ({
   active: () => objects,
   activeByIndex: () => objects,
   archived: () => [],
+  restsUntil: () => undefined,
   hasSynced: true,
   subscribe: () => () => undefined,
 });
