@@ -8,7 +8,7 @@ export CLUSTER_KUBECONFIG := $(abspath .build/context.yaml)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test verify format generate cluster cluster-down deploy release-files kubeconfig bench soak faults mutants fuzz cli site
+.PHONY: help setup demo test verify format generate cluster cluster-down deploy release-files kubeconfig bench soak faults simulate mutants fuzz cli site
 
 help: ## Lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ bench: setup ## Measures the installed operator, this one or the Go operator (QU
 faults: setup ## Kills the operator before and after each of its writes and calls; takes half an hour
 	@$(CLUSTER) tools kube pulumi pulumi-language-yaml
 	@$(BUN) test/faults/main.ts
+
+simulate: setup ## Runs the operator in simulated clusters with faults (SEEDS=1000, SEED=42 repeats one, MUTANTS=1 plants mistakes; docs/simulation.md)
+	@SEEDS=$(or $(SEEDS),100) $(if $(SEED),SEED=$(SEED)) $(if $(FIRST),FIRST=$(FIRST)) $(if $(LOG),LOG=$(LOG)) $(if $(MUTANTS),MUTANTS=$(MUTANTS)) $(BUN) test/simulation/main.ts
 
 mutants: setup ## Plants mistakes in the controllers' rules and reports those that no unit test detects (RULES=path for some)
 	@$(BUN) test/mutants/main.ts $(RULES)

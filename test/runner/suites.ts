@@ -62,6 +62,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
       "test/mutants",
       "test/rights",
       "test/runner",
+      "test/simulation",
     ],
     jobPer: "suite",
     tools: [],

@@ -18,7 +18,9 @@ import {
   systemClock,
   tokenAccess,
   uniqueIdentity,
+  type Alarm,
   type Client,
+  type Clock,
   type ConnectOptions,
   type Controller,
   type Credentials,
@@ -31,12 +33,14 @@ import {
   type ReflectorOptions,
   type Key,
   type KubeObject,
+  type Transport,
 } from "@pko/kube";
+import type { connectAgent } from "@pko/rpc/client";
 import { selfSignedCertificate } from "@pko/rpc/pki";
 
 import { policyProbe } from "./approvals/policy-probe.ts";
 import { classReflectors } from "./classes/access.ts";
-import { operatorCa } from "./agents/operator-ca.ts";
+import { operatorCa, type Pki } from "./agents/operator-ca.ts";
 import { Agreements } from "./agents/agreements.ts";
 import { preparations } from "./agents/preparations.ts";
 import { runs } from "./agents/runs.ts";
@@ -52,6 +56,7 @@ import { reportController } from "./report/controller.ts";
 import { recordsController } from "./records/controller.ts";
 import { trimRecord } from "./records/stored-record.ts";
 import { referencePoller, type ReferencePoller } from "./inputs/reference-poller.ts";
+import type { ListRefs } from "./sources/git-remote.ts";
 import { githubAppTokens } from "./sources/github-app.ts";
 import { stackController } from "./stack/controller.ts";
 import { ownedUpdateIndexers, stackIndexers } from "./stack/indexes.ts";
@@ -85,19 +90,36 @@ interface OperatorContext {
   readonly logLevel?: LogLevelSwitch;
   /** Configures traces, which are off without it. */
   readonly environment?: NodeJS.ProcessEnv;
+  /** The operating system's and the network's unless given. */
+  readonly platform?: Platform;
+}
+
+/** Everything through which the operator reaches what is outside of its process. */
+export interface Platform {
+  readonly clock?: Clock;
+  /** Ends a process that was frozen. */
+  readonly alarm?: Alarm | undefined;
+  /** Sends requests to the API server. */
+  readonly transport?: Transport;
+  /** Connects to the agent of a workspace. */
+  readonly connectAgent?: typeof connectAgent;
+  /** Reads the refs of repositories. */
+  readonly listRefs?: ListRefs;
+  /** Issues certificates. */
+  readonly pki?: Pki;
 }
 
 export async function operator(context: OperatorContext): Promise<Manager> {
-  const { options, log } = context;
+  const { options, log, platform: { clock = systemClock, ...platform } = {} } = context;
   const metrics = metricsRegistry();
   const traces = updateTraces(context, metrics);
   const webhooks = await createWebhooks(options, log);
-  const api = await openApi(context, { metrics, webhooks });
+  const api = await openApi(context, { metrics, webhooks, clock });
   const { reading, client, elector, events, suspension, workspaceClasses } = api;
-  const reflectors = sharedReflectors(reading, options, log);
+  const reflectors = sharedReflectors(reading, options, { log, clock });
   exposeOperator(metrics, reflectors);
-  const ca = await loadCa(operatorCa({ client: reading, namespace: options.namespace, log, metrics }));
-  const connections = { ca, agreements: new Agreements(), log };
+  const ca = await loadCa({ client: reading, namespace: options.namespace, ...platform, clock, log, metrics });
+  const connections = { ca, agreements: new Agreements(), log, clock, connect: platform.connectAgent };
   const preparing = preparations({
     ...connections,
     wake: (workspace) => workspaceControl.enqueue(refKey(workspace)),
@@ -110,13 +132,13 @@ export async function operator(context: OperatorContext): Promise<Manager> {
     ...(traces && { onEvent: traces.runEvent.bind(traces) }),
   });
 
-  const githubApps = githubAppTokens({ policy: options, inherited: process.env });
+  const githubApps = githubAppTokens({ policy: options, inherited: process.env, clock });
   const cleared = clearances((update) => updateControl.enqueue(update));
-  const references = referencePoller({ client: reading, everyMs: options.referenceCheckMs, log });
+  const references = referencePoller({ client: reading, everyMs: options.referenceCheckMs, log, clock });
   const wakes = () => ({ owners: [stackControl, workspaceControl], updates: updateControl });
-  const limited = operatorSlots(options, { reflectors, workspaceClasses, metrics, wakes });
-  const approvalPolicy = policyProbe({ client, log });
-  const shared = { client, events, log, metrics, workspaceClasses, references, approvalPolicy, slots: limited, traces };
+  const limited = operatorSlots(options, { reflectors, workspaceClasses, metrics, wakes, clock });
+  const approvalPolicy = policyProbe({ client, log, clock });
+  const shared = { ...api, log, metrics, clock, references, approvalPolicy, slots: limited, traces };
   const workspaceControl = workspaceController({
     ...shared,
     reflectors,
@@ -136,7 +158,7 @@ export async function operator(context: OperatorContext): Promise<Manager> {
     lostNodeAfterMs: options.lostNodeAfterMs,
   });
   const followed = { suspension, pushes: webhooks.pushes, ...stackSettings(options, githubApps) };
-  const stackControl = stackController({ ...shared, reflectors, ...followed });
+  const stackControl = stackController({ ...shared, ...platform, clock, reflectors, ...followed });
   const otherControls = [
     programController({ ...shared, reflector: reflectors.programs }),
     receiverController({ ...shared, ...webhooks, reflector: reflectors.receivers }),
@@ -153,11 +175,11 @@ export async function operator(context: OperatorContext): Promise<Manager> {
     controllers: [stackControl, workspaceControl, updateControl, ...otherControls],
     services: webhooks.serve({ store: reflectors.receivers.store, metrics, isLeading: () => elector.isCertain() }),
     elector,
-    probes: options.probes,
-    metricsEndpoint: { ...options.metrics, ...(options.metricsSecure && (await metricsProtection(reading))) },
+    ...(await endpoints(options, reading)),
     flush: () => endTerm({ references, stopFollowingCa, slots: limited, events, preparing, running, traces }),
     log,
     metrics,
+    clock,
   });
 }
 
@@ -186,20 +208,22 @@ function exposeOperator(metrics: Registry, reflectors: ReturnType<typeof sharedR
 interface ApiParts {
   readonly metrics: Registry;
   readonly webhooks: Webhooks;
+  readonly clock: Clock;
 }
 
 /** What reads from the API server, and what may write to it while this process leads. */
-async function openApi(context: OperatorContext, { metrics, webhooks }: ApiParts) {
-  const { options, credentials, log } = context;
-  const connection = { ...connectOptions(options), onResponse: requestTelemetry({ log, metrics }) };
+async function openApi(context: OperatorContext, { metrics, webhooks, clock }: ApiParts) {
+  const { options, credentials, log, platform: { transport } = {} } = context;
+  const onResponse = requestTelemetry({ log, metrics, clock });
+  const connection = { ...connectOptions(options), clock, onResponse, ...(transport && { transport }) };
   const reading = connect(credentials, connection);
   if (options.upgradeCrds) await upgradeCrds({ client: reading, log });
   const suspension = suspensionSwitch({ log, metrics });
-  const workspaceClasses = await classReflectors(reading, { ...watchErrors(log), timing: unhurried }, log);
-  const parts = { ...context, connection, metrics, suspension, workspaceClasses, webhooks };
+  const workspaceClasses = await classReflectors(reading, { ...watchErrors(log), clock, timing: unhurried }, log);
+  const parts = { ...context, connection, clock, metrics, suspension, workspaceClasses, webhooks };
   const elector = createElector(options, parts);
   const client = connectFenced({ credentials, leadership: elector, options: connection });
-  const events = eventRecorder({ client, component: eventSource, instance: options.podName, log, metrics });
+  const events = eventRecorder({ client, component: eventSource, instance: options.podName, log, metrics, clock });
   return { reading, client, elector, events, suspension, workspaceClasses };
 }
 
@@ -223,7 +247,8 @@ async function endTerm(parts: TermParts): Promise<void> {
   await parts.traces?.flush();
 }
 
-async function loadCa(ca: ReturnType<typeof operatorCa>): Promise<typeof ca> {
+async function loadCa(options: Parameters<typeof operatorCa>[0]): Promise<ReturnType<typeof operatorCa>> {
+  const ca = operatorCa(options);
   await ca.load();
   return ca;
 }
@@ -232,11 +257,13 @@ interface SlotParts {
   readonly reflectors: ReturnType<typeof sharedReflectors>;
   readonly workspaceClasses: ClassReflectors | undefined;
   readonly metrics: Registry;
+  readonly clock: Clock;
   /** The controllers of what waits for a slot. A Workspace has the name of its Stack. */
   readonly wakes: () => { readonly owners: readonly Controller[]; readonly updates: Controller };
 }
 
-function operatorSlots(options: Options, { reflectors, workspaceClasses, metrics, wakes }: SlotParts): Slots {
+function operatorSlots(options: Options, parts: SlotParts): Slots {
+  const { reflectors, workspaceClasses, metrics, clock, wakes } = parts;
   const { maxConcurrentUpdates: total, maxConcurrentUpdatesPerNamespace } = options;
   const inNamespace = namespaceLimit(classReader(workspaceClasses), maxConcurrentUpdatesPerNamespace);
   const { store } = reflectors.updates;
@@ -245,7 +272,7 @@ function operatorSlots(options: Options, { reflectors, workspaceClasses, metrics
     for (const control of wakes().owners) control.enqueue(workspace);
     for (const update of waiting) wakes().updates.enqueue(keyOf(update));
   };
-  return slots({ limits: { total, inNamespace }, updates: store, wake, metrics });
+  return slots({ limits: { total, inNamespace }, updates: store, wake, metrics, clock });
 }
 
 /** All if none is named. */
@@ -276,10 +303,11 @@ const watchErrors = (log: Logger): Pick<ReflectorOptions<KubeObject>, "onError">
 });
 
 /** The stores that the controllers share. */
-function sharedReflectors(reading: Client, options: Options, log: Logger) {
+function sharedReflectors(reading: Client, options: Options, { log, clock }: Pick<ElectorParts, "log" | "clock">) {
   const watched = <T extends KubeObject>(more: ReflectorOptions<T> = {}): ReflectorOptions<T> => ({
     ...watchedNamespaces(options),
     ...watchErrors(log),
+    clock,
     ...more,
   });
   return {
@@ -301,7 +329,8 @@ function sharedReflectors(reading: Client, options: Options, log: Logger) {
   };
 }
 
-interface ElectorParts extends Pick<OperatorContext, "credentials" | "log" | "logLevel"> {
+interface ElectorParts extends Pick<OperatorContext, "credentials" | "log" | "logLevel" | "platform"> {
+  readonly clock: Clock;
   readonly connection: ConnectOptions;
   readonly metrics: Registry;
   readonly suspension: SuspensionSwitch;
@@ -310,13 +339,14 @@ interface ElectorParts extends Pick<OperatorContext, "credentials" | "log" | "lo
 }
 
 function createElector(options: Options, parts: ElectorParts): Elector {
-  const { credentials, connection, log, logLevel, metrics, suspension, workspaceClasses, webhooks } = parts;
+  const { credentials, connection, log, logLevel, metrics, suspension, workspaceClasses, webhooks, clock } = parts;
   if (!options.leaderElection) return soleLeader();
   return leaseElector({
     client: connect(credentials, connection),
     lease: { namespace: options.namespace, name: leaseName },
     identity: uniqueIdentity(options.podName),
-    alarm: kernelAlarm(),
+    alarm: parts.platform ? parts.platform.alarm : kernelAlarm(),
+    clock,
     annotations: () => ({ [classesAnnotation]: workspaceClasses ? "on" : "off", ...webhooks.ownAnnotations() }),
     onAnnotations(present) {
       suspension.read(present);
@@ -332,6 +362,14 @@ function createElector(options: Options, parts: ElectorParts): Elector {
 /** A third for each attempt, so that an attempt that hangs leaves time for another. */
 function connectOptions({ kubeApiTimeoutMs }: Options): ConnectOptions {
   return { userAgent: component, timeoutMs: kubeApiTimeoutMs, attemptTimeoutMs: Math.ceil(kubeApiTimeoutMs / 3) };
+}
+
+/** Not served if they have no address. */
+async function endpoints({ probes, metrics, metricsSecure }: Options, client: Client) {
+  return {
+    ...(probes && { probes }),
+    ...(metrics && { metricsEndpoint: { ...metrics, ...(metricsSecure && (await metricsProtection(client))) } }),
+  };
 }
 
 async function metricsProtection(client: Client): Promise<Protection> {

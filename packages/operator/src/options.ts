@@ -36,8 +36,9 @@ export interface Options {
   /** Whether the operator upgrades its CRDs when it starts. */
   readonly upgradeCrds: boolean;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
-  readonly probes: Listen;
-  readonly metrics: Listen;
+  /** Where probes and metrics are served; nowhere if absent. */
+  readonly probes?: Listen;
+  readonly metrics?: Listen;
   /** Where webhooks are received; nowhere if absent. */
   readonly webhooks?: {
     readonly listen: Listen;

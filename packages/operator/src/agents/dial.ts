@@ -10,6 +10,8 @@ export interface DialOptions {
   readonly ca: Pick<OperatorCa, "operatorCredentials" | "distrusted">;
   /** Shared by everything that connects to the same agents. */
   readonly agreements?: Agreements;
+  /** Over HTTPS unless given. */
+  readonly connect?: typeof connectAgent | undefined;
   readonly clock?: Clock;
   readonly log?: Logger;
   /** Between attempts to reach an agent. */
@@ -22,8 +24,8 @@ export interface DialOptions {
 export const defaultBackoff: BackoffPolicy = { baseMs: 100, factor: 1.2, capMs: 15_000, jitter: 0.2 };
 const defaultBusyBackoff: BackoffPolicy = { baseMs: 250, factor: 1.5, capMs: 5_000, jitter: 0.2 };
 
-export function dial({ ca, agreements }: DialOptions, pod: AgentPod): AgentClient {
-  return connectAgent({
+export function dial({ ca, agreements, connect = connectAgent }: DialOptions, pod: AgentPod): AgentClient {
+  return connect({
     address: { host: pod.ip, port: pod.port ?? agentPort, serverName: workspaceServerName(pod.workspace) },
     credentials: () => ca.operatorCredentials(),
     onUntrusted: () => ca.distrusted(),

@@ -28,20 +28,8 @@ import {
   type Registry,
 } from "@pko/kube";
 import type { Credentials, WorkspaceRef } from "@pko/rpc";
-import {
-  addAuthority,
-  certificateState,
-  createAuthorities,
-  isRotationDue,
-  issueOperatorCertificate,
-  issueWorkspaceCertificate,
-  joinAuthorities,
-  rotateAuthorities,
-  trustBundle,
-  type Authorities,
-  type Certificate,
-  type CertificateState,
-} from "@pko/rpc/pki";
+import * as x509Pki from "@pko/rpc/pki";
+import { joinAuthorities, trustBundle, type Authorities, type Certificate, type CertificateState } from "@pko/rpc/pki";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { exposeExpiry } from "../shared/certificate-expiry.ts";
@@ -49,10 +37,23 @@ import type { OperatorCa } from "./agents.ts";
 import { authoritiesIn, buildCaSecret, caSecretPatch, isRotationRequested } from "./ca-secret.ts";
 import { ServerClock } from "./server-clock.ts";
 
+/** Issues and assesses certificates. */
+export type Pki = Pick<
+  typeof x509Pki,
+  | "addAuthority"
+  | "certificateState"
+  | "createAuthorities"
+  | "isRotationDue"
+  | "issueOperatorCertificate"
+  | "issueWorkspaceCertificate"
+  | "rotateAuthorities"
+>;
+
 interface OperatorCaOptions {
   readonly client: Client;
   /** The operator's own. */
   readonly namespace: string;
+  readonly pki?: Pki;
   readonly clock?: Clock;
   readonly log?: Logger;
   readonly metrics?: Registry;
@@ -82,6 +83,7 @@ interface Loaded {
 
 class SecretCa implements OperatorCa {
   readonly #options: OperatorCaOptions;
+  readonly #pki: Pki;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #time: ServerClock;
@@ -92,6 +94,7 @@ class SecretCa implements OperatorCa {
 
   constructor(options: OperatorCaOptions) {
     this.#options = options;
+    this.#pki = options.pki ?? x509Pki;
     this.#clock = options.clock ?? systemClock;
     this.#log = (options.log ?? silentLogger).child({ logger: "ca" });
     this.#time = new ServerClock({ client: options.client, clock: this.#clock, log: this.#log });
@@ -133,13 +136,15 @@ class SecretCa implements OperatorCa {
 
   async assess(certificate: Pick<Certificate, "ca" | "cert"> | undefined): Promise<CertificateState> {
     const { authorities } = this.#loaded ?? (await this.#reload());
-    const state = certificateState(certificate, authorities, this.#time.local());
-    return state === "current" ? state : certificateState(certificate, authorities, await this.#time.server());
+    const state = this.#pki.certificateState(certificate, authorities, this.#time.local());
+    return state === "current"
+      ? state
+      : this.#pki.certificateState(certificate, authorities, await this.#time.server());
   }
 
   async workspaceCertificate(workspace: WorkspaceRef): Promise<Certificate> {
     const { authorities } = this.#loaded ?? (await this.#reload());
-    return await issueWorkspaceCertificate(authorities, workspace, await this.#time.server());
+    return await this.#pki.issueWorkspaceCertificate(authorities, workspace, await this.#time.server());
   }
 
   /** The CA in memory stays in use while the API server is unreachable. */
@@ -177,9 +182,9 @@ class SecretCa implements OperatorCa {
 
   async #ownCertificate(authorities: Authorities): Promise<Certificate> {
     const own = this.#loaded?.own;
-    const isOutdated = (now: Date): boolean => certificateState(own, authorities, now) !== "current";
+    const isOutdated = (now: Date): boolean => this.#pki.certificateState(own, authorities, now) !== "current";
     if (own && !(await this.#time.isDue(isOutdated))) return own;
-    return await issueOperatorCertificate(authorities, await this.#time.server());
+    return await this.#pki.issueOperatorCertificate(authorities, await this.#time.server());
   }
 
   /** The content of the Secret, after any due change has been written. */
@@ -209,12 +214,12 @@ class SecretCa implements OperatorCa {
 
   async #dueAuthorities(stored: Authorities | undefined, secret: ApiObject<Secret> | undefined): Promise<Authorities> {
     const known = withMemory(stored, this.#loaded?.authorities) ?? (await this.#formerAuthorities());
-    if (!known) return await createAuthorities(await this.#time.server());
+    if (!known) return await this.#pki.createAuthorities(await this.#time.server());
     if (secret && isRotationRequested(secret) && (await this.#time.isAgreed())) {
-      return await addAuthority(known, await this.#time.server());
+      return await this.#pki.addAuthority(known, await this.#time.server());
     }
-    const isDue = await this.#time.isDue((now) => isRotationDue(known, now));
-    return isDue ? await rotateAuthorities(known, await this.#time.server()) : known;
+    const isDue = await this.#time.isDue((now) => this.#pki.isRotationDue(known, now));
+    return isDue ? await this.#pki.rotateAuthorities(known, await this.#time.server()) : known;
   }
 
   /** Earlier versions kept the CA in a Secret of the chart, which Helm and Argo CD may empty or delete. */

@@ -22,7 +22,7 @@ const needed = [
 /** Undefined where the operator may not watch classes and namespaces. Checked once: new permissions need a restart. */
 export async function classReflectors(
   client: Client,
-  options: Pick<ReflectorOptions<KubeObject>, "onError" | "timing">,
+  options: Pick<ReflectorOptions<KubeObject>, "onError" | "timing" | "clock">,
   log: Logger,
 ): Promise<ClassReflectors | undefined> {
   const missing = await missingPermissions(client);

@@ -136,7 +136,7 @@ const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
 ]);
 
 function updateReconciler(options: UpdateControllerOptions): Reconcile {
-  const { client, runs, events, projects, clearances, lostNodeAfterMs, traces } = options;
+  const { client, clock, runs, events, projects, clearances, lostNodeAfterMs, traces } = options;
   const { metrics = metricsRegistry(), slots = unlimitedSlots } = options;
   const world: UpdateWorld = {
     updates: options.updates.store,
@@ -167,7 +167,7 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
     observe: (key, moment) => observeUpdate(world, key, moment),
     objectIn: ({ update }) => update,
     plan: planUpdate,
-    perform: (step, context) => performUpdate({ client, runs, slots }, step, context),
+    perform: (step, context) => performUpdate({ client, runs, slots, clock }, step, context),
     status: updateStatus,
     progress: { without: withoutProgress, everyMs: progressMs.run },
     fallbackStatus: (view, { outcome }, { explanation }) =>

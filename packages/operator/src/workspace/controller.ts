@@ -16,6 +16,7 @@ import {
   watching,
   type Change,
   type Client,
+  type Clock,
   type Controller,
   type EventRecorder,
   type Key,
@@ -88,10 +89,11 @@ interface WorkspaceControllerOptions {
   readonly concurrency?: number;
   readonly log?: Logger;
   readonly metrics?: Registry;
+  readonly clock?: Clock;
 }
 
 export function workspaceController(options: WorkspaceControllerOptions): Controller {
-  const { reflectors, log, metrics, concurrency } = options;
+  const { reflectors, log, metrics, clock, concurrency } = options;
   const self: Controller = controller<Workspace>({
     name: "workspace-controller",
     reflector: reflectors.workspaces,
@@ -109,6 +111,7 @@ export function workspaceController(options: WorkspaceControllerOptions): Contro
     ...(concurrency !== undefined && { concurrency }),
     ...(log && { log }),
     ...(metrics && { metrics }),
+    ...(clock && { clock }),
   });
   return self;
 }

@@ -1,6 +1,6 @@
 /** The steps of an Update. Each is idempotent, and a crash after any of them loses nothing. */
 import { fieldManagers, type UpdateRecord } from "@pko/api";
-import { stepDone, stepStale, type Client, type PerformContext, type Performed } from "@pko/kube";
+import { stepDone, stepStale, type Client, type Clock, type PerformContext, type Performed } from "@pko/kube";
 
 import type { Runs } from "../../agents/agents.ts";
 import { updates } from "../../kinds.ts";
@@ -21,6 +21,7 @@ export interface UpdateTools {
   readonly client: Client;
   readonly runs: Runs;
   readonly slots: SlotClaims;
+  readonly clock?: Clock | undefined;
 }
 
 interface Performer extends UpdateTools, PerformContext<UpdateView> {}
@@ -140,10 +141,10 @@ async function storeOthers(writer: OwnedWriter, secrets: Omit<ResultSecrets, "pl
 }
 
 async function performRecord(
-  { client, view, signal }: Performer,
+  { client, clock, view, signal }: Performer,
   record: UpdateRecord,
 ): Promise<Performed<UpdateView>> {
-  const recordFailure = await storeRecord({ client, signal, update: view.update }, record);
+  const recordFailure = await storeRecord({ client, clock, signal, update: view.update }, record);
   return recordFailure === undefined ? stepDone : { kind: "done", facts: { recordFailure } };
 }
 

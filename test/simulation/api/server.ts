@@ -1,0 +1,207 @@
+/** The HTTP interface of a simulated API server, without a network: requests in, responses out. */
+import { isMap, type JsonMap } from "./fields.ts";
+import { servedKinds } from "./kinds.ts";
+import {
+  notFound,
+  StatusError,
+  type Change,
+  type ServedKind,
+  type Storage,
+  type Stored,
+  type WriteOptions,
+} from "./storage.ts";
+
+export interface ApiRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly path: string;
+  readonly body?: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly user: string;
+}
+
+export interface ApiReply {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface WatchRequest {
+  readonly kind: ServedKind;
+  readonly matches: (object: Stored) => boolean;
+  readonly revision: number;
+  readonly timeoutMs: number | undefined;
+  readonly isMetadata: boolean;
+}
+
+interface Addressed {
+  readonly kind: ServedKind;
+  readonly namespace: string | undefined;
+  readonly name: string | undefined;
+  readonly subresource: string | undefined;
+  readonly query: URLSearchParams;
+}
+
+/** Throws a StatusError for what is not admitted. */
+export type Admission = (request: {
+  user: string;
+  kind: ServedKind;
+  before: Stored | undefined;
+  after: Stored;
+}) => void;
+
+export class ApiFrontend {
+  readonly #storage: Storage;
+  readonly #admission: Admission;
+
+  constructor(storage: Storage, admission: Admission = () => undefined) {
+    this.#storage = storage;
+    this.#admission = admission;
+  }
+
+  /** The watch that a request starts; undefined for any other request. */
+  watchOf(request: ApiRequest): WatchRequest | undefined {
+    const url = new URL(request.path, "https://api");
+    if (request.method !== "GET" || url.searchParams.get("watch") !== "true") return undefined;
+    const { kind, namespace, query } = addressed(url);
+    const seconds = query.get("timeoutSeconds");
+    return {
+      kind,
+      matches: selection(query, namespace),
+      revision: Number(query.get("resourceVersion") ?? 0),
+      timeoutMs: seconds === null ? undefined : Number(seconds) * 1000,
+      isMetadata: isMetadataRequest(request),
+    };
+  }
+
+  handle(request: ApiRequest): ApiReply {
+    try {
+      return this.#handle(request);
+    } catch (error) {
+      if (error instanceof StatusError) return statusReply(error);
+      throw error;
+    }
+  }
+
+  #handle(request: ApiRequest): ApiReply {
+    const url = new URL(request.path, "https://api");
+    if (url.pathname === "/version") return { status: 200, body: { major: "1", minor: "35" } };
+    if (url.pathname.endsWith("/selfsubjectaccessreviews"))
+      return { status: 201, body: { ...bodyOf(request), status: { allowed: true } } };
+    const target = addressed(url);
+    if (request.method === "GET") return this.#read(request, target);
+    const written = this.#write(request, target);
+    return { status: request.method === "POST" ? 201 : 200, body: written };
+  }
+
+  #read(request: ApiRequest, { kind, namespace, name, query }: Addressed): ApiReply {
+    const view = isMetadataRequest(request) ? metadataOnly : (object: Stored): JsonMap => object;
+    if (name !== undefined) {
+      const found = this.#storage.find({ kind, namespace: namespace ?? "", name });
+      if (!found) throw notFound(kind, name);
+      return { status: 200, body: view(found) };
+    }
+    const all = this.#storage.list(kind).filter(selection(query, namespace));
+    const start = Number(query.get("continue") ?? 0);
+    const limit = Number(query.get("limit") ?? 0) || Infinity;
+    const items = all.slice(start, start + limit).map(view);
+    const isLast = start + limit >= all.length;
+    const metadata = {
+      resourceVersion: String(this.#storage.revision),
+      ...(!isLast && { continue: String(start + limit) }),
+    };
+    return { status: 200, body: { apiVersion: kind.apiVersion, kind: `${kind.kind}List`, metadata, items } };
+  }
+
+  #write(request: ApiRequest, target: Addressed): unknown {
+    const { kind, namespace = "", name, subresource, query } = target;
+    const options: WriteOptions = {
+      manager: query.get("fieldManager") ?? request.headers["user-agent"] ?? "unknown",
+      isDryRun: query.get("dryRun") === "All",
+      subresource,
+      admit: (before, after) => this.#admission({ user: request.user, kind, before, after }),
+    };
+    const body = bodyOf(request);
+    if (request.method === "POST") return this.#storage.create({ kind, namespace }, body, options);
+    const path = { kind, namespace, name: name ?? "" };
+    if (request.method === "DELETE") return this.#storage.delete(path, deleteRequest(body));
+    const type = request.headers["content-type"] ?? "";
+    if (type.includes("apply-patch")) return this.#storage.apply(path, body, options);
+    if (type.includes("merge-patch")) return this.#storage.mergePatch(path, body, options);
+    return this.#storage.jsonPatch(path, body as unknown as { op: string; path: string; value?: unknown }[], options);
+  }
+}
+
+/** The event of a watch; undefined if it does not concern the watched objects. */
+export function watchEvent({ matches, isMetadata, kind }: WatchRequest, change: Change): JsonMap | undefined {
+  if (change.kind !== kind) return undefined;
+  const wasSelected = change.before !== undefined && matches(change.before);
+  const isSelected = change.after !== undefined && matches(change.after);
+  const view = isMetadata ? metadataOnly : (object: Stored): JsonMap => object;
+  if (isSelected && change.after) return { type: wasSelected ? "MODIFIED" : "ADDED", object: view(change.after) };
+  if (!wasSelected || !change.before) return undefined;
+  const { metadata } = change.before;
+  // An object that is no longer selected is reported as it was, with the version of the change.
+  const last = change.last ?? { ...change.before, metadata: { ...metadata, resourceVersion: String(change.revision) } };
+  return { type: "DELETED", object: view(last) };
+}
+
+export function statusReply({ code, reason, message }: StatusError): ApiReply {
+  const body = { kind: "Status", apiVersion: "v1", status: "Failure", code, reason, message };
+  return { status: code, body };
+}
+
+function addressed(url: URL): Addressed {
+  const parts = url.pathname
+    .split("/")
+    .filter((part) => part !== "")
+    .map(decodeURIComponent);
+  const apiVersion = parts[0] === "api" ? (parts[1] ?? "") : `${parts[1]}/${parts[2]}`;
+  const rest = parts.slice(parts[0] === "api" ? 2 : 3);
+  const isNamespaced = rest[0] === "namespaces" && rest.length > 2;
+  const namespace = isNamespaced ? rest[1] : undefined;
+  const [plural = "", name, subresource] = isNamespaced ? rest.slice(2) : rest;
+  const kind = servedKinds.find((each) => each.apiVersion === apiVersion && each.plural === plural);
+  if (!kind) throw new StatusError(404, "NotFound", "the server could not find the requested resource");
+  return { kind, namespace, name, subresource, query: url.searchParams };
+}
+
+const bodyOf = ({ body }: ApiRequest): JsonMap => (body === undefined ? {} : (JSON.parse(body) as JsonMap));
+
+function deleteRequest(body: JsonMap) {
+  const preconditions: JsonMap = isMap(body["preconditions"]) ? body["preconditions"] : {};
+  return {
+    uid: preconditions["uid"] as string | undefined,
+    resourceVersion: preconditions["resourceVersion"] as string | undefined,
+    propagationPolicy: body["propagationPolicy"] as string | undefined,
+    gracePeriodSeconds: body["gracePeriodSeconds"] as number | undefined,
+    isDryRun: body["dryRun"] !== undefined,
+  };
+}
+
+const isMetadataRequest = ({ headers }: ApiRequest): boolean =>
+  headers["accept"]?.includes("as=PartialObjectMetadata") ?? false;
+
+function metadataOnly({ metadata }: Stored): JsonMap {
+  return { apiVersion: "meta.k8s.io/v1", kind: "PartialObjectMetadata", metadata };
+}
+
+function selection(query: URLSearchParams, namespace: string | undefined): (object: Stored) => boolean {
+  const labels = requirements(query.get("labelSelector"));
+  const fields = requirements(query.get("fieldSelector"));
+  return ({ metadata }) =>
+    (namespace === undefined || metadata.namespace === namespace) &&
+    labels.every(([key, value, isEqual]) => (metadata.labels?.[key] === value) === isEqual) &&
+    fields.every(([key, value, isEqual]) => (key === "metadata.name" ? metadata.name === value : true) === isEqual);
+}
+
+function requirements(text: string | null): [key: string, value: string, isEqual: boolean][] {
+  return (text ?? "")
+    .split(",")
+    .filter((part) => part !== "")
+    .map((part) => {
+      const match = /^([^=!]+)(==|=|!=)(.*)$/.exec(part);
+      if (!match) throw new Error(`the simulated API server does not support the selector ${part}`);
+      return [match[1] ?? "", match[3] ?? "", match[2] !== "!="];
+    });
+}

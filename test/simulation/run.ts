@@ -1,0 +1,121 @@
+/** Runs one seed: users and faults, then quiet, in which everything must converge and then stay as it is. */
+import { Faults } from "./faults.ts";
+import { Users } from "./users.ts";
+import { World } from "./world.ts";
+
+export interface SeedReport {
+  readonly seed: number;
+  readonly violations: readonly string[];
+  readonly faults: number;
+  readonly requests: number;
+  /** Changes of stacks. */
+  readonly writes: number;
+  readonly virtualMs: number;
+  readonly convergedMs: number;
+  readonly story: readonly string[];
+  /** Of the story. */
+  readonly digest: string;
+  readonly log: readonly string[];
+}
+
+/** Several retries in a row, with growing pauses. */
+const convergenceMs = 4 * 3_600_000;
+const idleMs = 5 * 60_000;
+/** Of one replica in `idleMs`. */
+const idleRequests = 300;
+
+/** The simulation needs a process for itself. */
+export async function runSeed(seed: number): Promise<SeedReport> {
+  forbidRealTime();
+  const world = new World(seed);
+  try {
+    return await play(world);
+  } finally {
+    world.end();
+  }
+}
+
+/** Code that does not use the clock of its process would make a seed depend on the machine. */
+function forbidRealTime(): void {
+  const forbidden = (name: string) => (): never => {
+    throw new Error(`the simulated operator calls ${name}`);
+  };
+  Object.assign(globalThis, { setTimeout: forbidden("setTimeout"), setInterval: forbidden("setInterval") });
+  Object.assign(AbortSignal, { timeout: forbidden("AbortSignal.timeout") });
+}
+
+async function play(world: World): Promise<SeedReport> {
+  const { time, invariants, faults: random, users: userRandom } = world;
+  const users = new Users(world);
+  const faults = new Faults(world);
+  const chaosMs = (3 + random.next() * 27) * 60_000;
+  const plan = [
+    ...Array.from({ length: 3 + random.below(8) }, () => ({ at: random.next() * chaosMs, act: () => faults.inject() })),
+    ...Array.from({ length: 1 + userRandom.below(8) }, () => ({
+      at: userRandom.next() * chaosMs,
+      act: () => users.act(),
+    })),
+  ];
+  for (const { at, act } of plan.toSorted((a, b) => a.at - b.at)) {
+    await time.run(Math.max(0, at - time.elapsed));
+    act();
+  }
+  await time.run(Math.max(0, chaosMs - time.elapsed));
+  heal(world, users, faults);
+  const convergedMs = await converge(world);
+  if (invariants.violations.length === 0) await stayIdle(world);
+  return {
+    seed: world.seed,
+    violations: invariants.violations,
+    faults: faults.count,
+    requests: invariants.requestCount,
+    writes: world.backend.writes.length,
+    virtualMs: time.elapsed,
+    convergedMs,
+    story: world.story,
+    digest: new Bun.CryptoHasher("sha256").update(world.story.join("\n")).digest("hex"),
+    log: world.log,
+  };
+}
+
+function heal(world: World, users: Users, faults: Faults): void {
+  world.tell("no more faults");
+  world.isCalm = true;
+  faults.endAll();
+  users.cleanUp();
+  for (const { cluster } of world.places) cluster.resync();
+  world.removeStaleLocks();
+}
+
+async function converge(world: World): Promise<number> {
+  const { time, invariants, places } = world;
+  const started = time.elapsed;
+  const problems = (): string[] =>
+    places.flatMap((place) => invariants.unconverged(place).concat(invariants.leftovers(place)));
+  while (problems().length > 0 && invariants.violations.length === 0 && time.elapsed - started < convergenceMs) {
+    await time.run(1000);
+  }
+  for (const problem of problems()) invariants.violate(`not converged: ${problem}`);
+  world.tell("converged");
+  return time.elapsed - started;
+}
+
+async function stayIdle(world: World): Promise<void> {
+  const { time, invariants, places } = world;
+  // Workspaces without work are scaled to zero, which is the last write.
+  await time.run(2 * world.idleTimeoutMs + 300_000);
+  const before = { requests: invariants.requestCount, writes: invariants.writeCount };
+  await time.run(idleMs);
+  const requests = invariants.requestCount - before.requests;
+  const writes = invariants.writeCount - before.writes;
+  const replicas = places.reduce((sum, place) => sum + place.replicas.length, 0);
+  world.tell(`idle: ${requests} requests, ${writes} writes`);
+  // Timestamps of a wrong clock may delay the time at which a workspace is idle.
+  if (writes > 0 && !invariants.excuses.has("clockStep"))
+    invariants.violate(`${writes} writes, although nothing is due: ${invariants.lastWrite}`);
+  if (requests > idleRequests * replicas)
+    invariants.violate(`${requests} requests in five minutes, although nothing is due`);
+  for (const place of places) {
+    for (const problem of invariants.unconverged(place)) invariants.violate(`did not stay converged: ${problem}`);
+  }
+}

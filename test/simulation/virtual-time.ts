@@ -1,0 +1,173 @@
+/**
+ * Time that passes only when nothing can run. Each process has its own clock, so that one of them can crash, freeze, or have
+ * its wall clock set, while the others continue.
+ */
+import type { Clock } from "@pko/kube";
+
+import type { SeededRandom } from "../../packages/kube/testing/seeded-random.ts";
+
+interface Timer {
+  readonly at: number;
+  /** Decides between timers of the same time. */
+  readonly order: number;
+  readonly owner: VirtualProcess;
+  readonly callback: () => void;
+}
+
+/** Of a run: far from the present, so that a reading of the real clock is noticed. */
+const startMs = Date.UTC(2030, 0, 1);
+
+export class VirtualTime {
+  readonly #random: SeededRandom;
+  readonly #timers = new Set<Timer>();
+  #elapsed = 0;
+  #steps = 0;
+
+  constructor(random: SeededRandom) {
+    this.#random = random;
+  }
+
+  /** Milliseconds since the start of the run. */
+  get elapsed(): number {
+    return this.#elapsed;
+  }
+
+  /** The true time, in milliseconds since the epoch. */
+  get now(): number {
+    return startMs + this.#elapsed;
+  }
+
+  /** How many timers have fired. */
+  get steps(): number {
+    return this.#steps;
+  }
+
+  process(name: string): VirtualProcess {
+    return new VirtualProcess(name, this);
+  }
+
+  /** Runs until the condition holds, and returns whether it did so within the time. */
+  async runUntil(condition: () => boolean, withinMs: number): Promise<boolean> {
+    const until = this.#elapsed + Math.ceil(withinMs);
+    for (;;) {
+      await settle();
+      if (condition()) return true;
+      const timer = this.#next(until);
+      if (!timer) break;
+      this.#fire(timer);
+    }
+    this.#elapsed = until;
+    return condition();
+  }
+
+  async run(ms: number): Promise<void> {
+    await this.runUntil(() => false, ms);
+  }
+
+  add(owner: VirtualProcess, ms: number, callback: () => void): () => void {
+    // Whole milliseconds: sums of fractions may differ from what they add up to.
+    const timer = { at: this.#elapsed + Math.ceil(Math.max(0, ms)), order: this.#random.next(), owner, callback };
+    this.#timers.add(timer);
+    return () => void this.#timers.delete(timer);
+  }
+
+  /** Those of a dead process never fire. */
+  forget(owner: VirtualProcess): void {
+    for (const timer of this.#timers) if (timer.owner === owner) this.#timers.delete(timer);
+  }
+
+  #next(until: number): Timer | undefined {
+    let next: Timer | undefined;
+    for (const timer of this.#timers) {
+      if (timer.at > until || timer.owner.isFrozen) continue;
+      if (!next || timer.at < next.at || (timer.at === next.at && timer.order < next.order)) next = timer;
+    }
+    return next;
+  }
+
+  #fire(timer: Timer): void {
+    this.#timers.delete(timer);
+    // A timer of a process that was frozen is late.
+    this.#elapsed = Math.max(this.#elapsed, timer.at);
+    this.#steps++;
+    timer.callback();
+  }
+}
+
+/** What has its own clock: a process of the operator, a component of the cluster, an agent. */
+export class VirtualProcess {
+  readonly name: string;
+  readonly #time: VirtualTime;
+  #wallOffset = 0;
+  #isDead = false;
+  #isFrozen = false;
+  readonly #resumed: (() => void)[] = [];
+
+  constructor(name: string, time: VirtualTime) {
+    this.name = name;
+    this.#time = time;
+  }
+
+  get isDead(): boolean {
+    return this.#isDead;
+  }
+
+  get isFrozen(): boolean {
+    return this.#isFrozen;
+  }
+
+  readonly clock: Clock = {
+    now: () => this.#time.now + this.#wallOffset,
+    // Far from any wall clock time, like that of `manualClock`.
+    monotonic: () => 1_000_000 + this.#time.elapsed,
+    after: (ms, callback) => (this.#isDead ? () => undefined : this.#time.add(this, ms, callback)),
+  };
+
+  after(ms: number, callback: () => void): () => void {
+    return this.clock.after(ms, callback);
+  }
+
+  /** Continues after `ms`; never, if the process dies. */
+  async pause(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => void this.after(ms, resolve));
+  }
+
+  /** Sets the wall clock forward or back. */
+  stepWallClock(ms: number): void {
+    this.#wallOffset += ms;
+  }
+
+  setWallClock(): void {
+    this.#wallOffset = 0;
+  }
+
+  kill(): void {
+    this.#isDead = true;
+    this.#time.forget(this);
+  }
+
+  /** Like SIGSTOP: nothing of it runs until it is resumed. */
+  freeze(): void {
+    this.#isFrozen = true;
+  }
+
+  resume(): void {
+    this.#isFrozen = false;
+    for (const each of this.#resumed.splice(0)) each();
+  }
+
+  /** Runs it now, or when the process is resumed; never, if it is dead. */
+  deliver(callback: () => void): void {
+    if (this.#isDead) return;
+    if (this.#isFrozen) this.#resumed.push(() => this.#isDead || callback());
+    else callback();
+  }
+}
+
+/**
+ * When a macrotask runs, every promise that does not wait for time has settled. Several, because code that yields to the
+ * event loop, such as the work queue, continues in the next one.
+ */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await new Promise<void>((resolve) => void setImmediate(resolve));
+}
