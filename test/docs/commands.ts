@@ -1,4 +1,4 @@
-/** Parses the commands in a `sh` block: only the part of the shell syntax that the pages use. */
+/** Parses the commands in `sh` blocks: only the part of the shell syntax that the pages use. */
 
 export interface Command {
   /** Without quotes; variables are not expanded. */
@@ -48,4 +48,11 @@ export function valuesOf({ words }: Command, ...names: readonly string[]): strin
     if (name === undefined) return [];
     return word === name ? (words[index + 1] ?? []) : word.slice(name.length + 1);
   });
+}
+
+/** The commands in the `sh` blocks of a text. */
+export function commandsIn(text: string): string[] {
+  return [...text.matchAll(/^( *)```sh\n([^]*?)^ *```$/gm)]
+    .flatMap(([, indent = "", block = ""]) => parseCommands(block.replaceAll(`\n${indent}`, "\n")))
+    .map(({ line }) => line);
 }

@@ -1,5 +1,5 @@
 /** A fake kubelet for one namespace: each workspace pod is a real agent process. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { caSecretName, pulumiContainer } from "@pko/api";
@@ -15,6 +15,7 @@ import type { Where } from "./fuse.ts";
 import { rpcProxy, type RpcProxy } from "./rpc-proxy.ts";
 
 const agentPort = 50_051;
+const agentLog = "agent.log";
 const timeoutMs = 60_000;
 
 interface KubeletOptions {
@@ -27,8 +28,8 @@ interface KubeletOptions {
   readonly agent: readonly string[];
   /** The path of the agents' Pulumi CLI. */
   readonly pulumi: string;
-  /** The workspaces whose pods stay pending; none if absent. */
-  readonly pending?: ReadonlySet<string>;
+  /** If a scheduler assigns pods to nodes. Otherwise, every pod starts. */
+  readonly nodes?: { isLost(name: string): boolean };
   /** Called for each call of the operator. */
   readonly arrive: (method: string, workspace: string) => Where | undefined;
   /** Crashes the operator. */
@@ -37,6 +38,8 @@ interface KubeletOptions {
 
 interface RunningPod {
   readonly uid: string;
+  readonly node: string | undefined;
+  readonly folder: string;
   readonly agent: ChildProcess;
   readonly proxy: RpcProxy;
 }
@@ -77,12 +80,29 @@ export class FakeKubelet implements AsyncDisposable {
 
   /** The process of a workspace's agent, while its pod runs. */
   agentPid(workspace: string): number | undefined {
-    const key = refKey({ namespace: this.#options.namespace, name: `${workspace}-workspace-0` });
-    return this.#pods.get(key)?.agent.pid;
+    return this.#runningPod(`${workspace}-workspace-0`)?.agent.pid;
+  }
+
+  /** The log of a pod that runs. */
+  logFile(pod: string): string | undefined {
+    const folder = this.#runningPod(pod)?.folder;
+    return folder && join(folder, agentLog);
+  }
+
+  #runningPod(name: string): RunningPod | undefined {
+    return this.#pods.get(refKey({ namespace: this.#options.namespace, name }));
+  }
+
+  /** Like a power failure. `isLost` must be true for the node from now on. */
+  async powerOff(node: string): Promise<void> {
+    for (const [key, pod] of [...this.#pods].filter(([, pod]) => pod.node === node)) {
+      await this.#stopPod(key, "SIGKILL");
+      await killProcesses(pod.folder);
+    }
   }
 
   #onPod(key: Key, pod: ApiObject<Pod> | undefined): void {
-    this.#wanted.set(key, pod?.metadata.deletionTimestamp ? undefined : pod);
+    this.#wanted.set(key, pod);
     const before = this.#work.get(key) ?? Promise.resolve();
     const next = before
       .then(() => this.#settle(key))
@@ -93,10 +113,30 @@ export class FakeKubelet implements AsyncDisposable {
   }
 
   async #settle(key: Key): Promise<void> {
-    const pod = this.#wanted.get(key);
+    const present = this.#wanted.get(key);
+    const pod = present?.metadata.deletionTimestamp ? undefined : present;
     const known = this.#pods.get(key);
+    if (this.#isOnLostNode(present)) return;
     if (known && known.uid !== pod?.metadata.uid) await this.#stopPod(key);
-    if (pod && !this.#pods.has(key) && !this.#stop.signal.aborted) await this.#startPod(pod);
+    if (present && !pod) await this.#confirmEnd(present, known?.folder);
+    if (pod && this.#mayStart(pod) && !this.#pods.has(key)) await this.#startPod(pod);
+  }
+
+  #isOnLostNode(pod: ApiObject<Pod> | undefined): boolean {
+    const node = pod?.spec?.nodeName;
+    return node !== undefined && this.#options.nodes?.isLost(node) === true;
+  }
+
+  #mayStart({ spec }: ApiObject<Pod>): boolean {
+    return !this.#stop.signal.aborted && (!this.#options.nodes || spec?.nodeName !== undefined);
+  }
+
+  /** The API server keeps a pod that has a node until the kubelet has stopped it. */
+  async #confirmEnd({ metadata, spec }: ApiObject<Pod>, folder: string | undefined): Promise<void> {
+    const { namespace = "", name = "", uid = "" } = metadata;
+    if (spec?.nodeName === undefined) return;
+    if (folder !== undefined) await killProcesses(folder);
+    await this.#options.client.delete(builtin.pods, { namespace, name }, { uid, gracePeriodSeconds: 0 });
   }
 
   async #startPod(pod: ApiObject<Pod>): Promise<void> {
@@ -104,7 +144,7 @@ export class FakeKubelet implements AsyncDisposable {
     const { namespace } = this.#options;
     const workspace = { namespace, name: name.replace(/-workspace-0$/, "") };
     const container = pod.spec?.containers.find((each) => each.name === pulumiContainer);
-    if (!container || this.#options.pending?.has(workspace.name)) return;
+    if (!container) return;
     const folder = join(this.#options.folder, `pod-${uid}`);
     const certificate = await this.#agentCertificate(`${workspace.name}-workspace-tls`);
     const ip = nextAddress();
@@ -120,7 +160,7 @@ export class FakeKubelet implements AsyncDisposable {
       onForward: (method, body) => this.#onForward(method, body),
       crash: this.#options.crash,
     });
-    this.#pods.set(keyOf(pod), { uid, agent, proxy });
+    this.#pods.set(keyOf(pod), { uid, node: pod.spec?.nodeName, folder, agent, proxy });
     const status = runningStatus(container.image ?? "", ip);
     const patch = { type: "merge", body: { metadata: { uid }, status } } as const;
     await this.#options.client.patch(builtin.pods, { namespace, name }, { patch, subresource: "status" });
@@ -156,7 +196,7 @@ export class FakeKubelet implements AsyncDisposable {
     const share = ["--share", join(folder, "share"), "--tls", tls, "--pulumi", this.#options.pulumi];
     const listen = ["--host", "127.0.0.1", "--port", "0", "--grace-seconds", "5"];
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-    const logFile = join(folder, "agent.log");
+    const logFile = join(folder, agentLog);
     const agent = spawnChild({
       command: ["env", "-i", ...variables, ...this.#options.agent, ...share, ...listen, ...flags],
       logFile,
@@ -165,10 +205,10 @@ export class FakeKubelet implements AsyncDisposable {
     return { agent, port: await waitFor(readPort, { timeoutMs, what: "an agent to be ready" }) };
   }
 
-  async #stopPod(key: Key): Promise<void> {
+  async #stopPod(key: Key, signal?: NodeJS.Signals): Promise<void> {
     const known = this.#pods.get(key);
     this.#pods.delete(key);
-    await Promise.all([known?.proxy.stop(), known?.agent.stop()]);
+    await Promise.all([known?.proxy.stop(), known?.agent.stop(signal)]);
   }
 
   /** Like a kubelet, waits for the Secret of the pod's volume. */
@@ -188,6 +228,16 @@ export class FakeKubelet implements AsyncDisposable {
       timeoutMs,
       what: `Secret ${name}`,
     });
+  }
+}
+
+/** The CLI and the program outlive an agent that is killed; processes of a pod do not outlive the pod. */
+async function killProcesses(folder: string): Promise<void> {
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    const environment = await Bun.file(`/proc/${pid}/environ`)
+      .text()
+      .catch(() => "");
+    if (environment.includes(`PULUMI_HOME=${folder}/`)) process.kill(Number(pid), "SIGKILL");
   }
 }
 

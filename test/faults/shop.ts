@@ -68,11 +68,12 @@ export class Shop {
       stack: name,
       projectRepo: `http://127.0.0.1:${this.#git.port}/shop.git`,
       ...(spec.commit === undefined && { branch: "main" }),
+      ...spec,
       envRefs: {
         PULUMI_BACKEND_URL: literal(`file://${join(this.folder, "backend")}`),
         PULUMI_CONFIG_PASSPHRASE: literal("passphrase"),
+        ...spec.envRefs,
       },
-      ...spec,
     };
     const { apiVersion, kind } = stacks;
     const body = { apiVersion, kind, metadata: this.ref(name), spec: whole };

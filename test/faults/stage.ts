@@ -22,7 +22,12 @@ export interface Programs {
   readonly agent: readonly string[];
 }
 
-const bundledPrograms = (): Programs => ({
+interface ControllerOptions {
+  readonly controllers?: readonly string[];
+  readonly flags?: readonly string[];
+}
+
+export const bundledPrograms = (): Programs => ({
   operator: [process.execPath, programPath("operator")],
   agent: [process.execPath, programPath("agent")],
 });
@@ -50,19 +55,26 @@ async function approveAsNobody({ client }: ApiServer): Promise<void> {
   await client.create(approvals, { apiVersion, kind, metadata, spec }, { dryRun: true });
 }
 
-/** The StatefulSet controller and the garbage collector. */
-function startControllers(server: ApiServer, folder: string): ChildProcess {
+const workspaceControllers = ["statefulset-controller", "garbage-collector-controller"];
+
+/** By default, those that a workspace needs. */
+export function startControllers(
+  server: ApiServer,
+  folder: string,
+  { controllers = workspaceControllers, flags = [] }: ControllerOptions = {},
+): ChildProcess {
   const program = join(folder, "kube-controller-manager");
   symlinkSync(toolPath("kube"), program);
   const command = [
     program,
     `--kubeconfig=${server.kubeconfig}`,
-    "--controllers=statefulset-controller,garbage-collector-controller",
+    `--controllers=${controllers.join(",")}`,
     "--leader-elect=false",
     "--secure-port=0",
     "--kube-api-qps=500",
     "--kube-api-burst=1000",
     "--concurrent-gc-syncs=4",
+    ...flags,
   ];
   return spawnChild({ command, logFile: join(folder, "controllers.log") });
 }

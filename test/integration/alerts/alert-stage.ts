@@ -1,162 +1,273 @@
 /**
- * A real operator, agents and CLI, with a real API server behind a proxy, and a Prometheus that scrapes the operator. Only
- * the kubelet is fake.
+ * An installation of the chart with real operators, agents and CLI on a real control plane: an API server behind a proxy,
+ * a scheduler, and the controllers of Deployments, StatefulSets and nodes. A Prometheus scrapes the operators. Only the
+ * kubelets are fake. Namespaces and releases have the names of the runbooks, so their commands run unchanged.
  */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { leaseName } from "@pko/api";
-import { builtin, timestamp } from "@pko/kube";
+import { caSecretName } from "@pko/api";
+import { toolPath } from "@pko/cluster";
+import { builtin, staticCredentials, type Client } from "@pko/kube";
+import { createAuthorities } from "@pko/rpc/pki";
 import {
   faultProxy,
-  freePort,
+  serviceAccountToken,
   spawnChild,
-  testNamespace,
-  type ChildProcess,
+  startApiServer,
+  type ApiServer,
   type FaultProxy,
-  type TestNamespace,
 } from "@pko/testkit";
-import { expect } from "bun:test";
 
+import { commandsIn } from "../../docs/commands.ts";
+import { readRunbook, type RunbookSection } from "../../docs/runbook.ts";
 import { root } from "../../docs/pages.ts";
 import { CountingCli } from "../../faults/counting-cli.ts";
 import { FakeKubelet } from "../../faults/fake-kubelet.ts";
 import { Observer } from "../../faults/observer.ts";
 import { Shop } from "../../faults/shop.ts";
-import { setStage, type Stage } from "../../faults/stage.ts";
-import { operatorAccount, type OperatorAccount } from "../../rights/account.ts";
-import { commandsIn, Shell } from "../docs/shell.ts";
+import { bundledPrograms, startControllers } from "../../faults/stage.ts";
+import { Shell } from "../docs/shell.ts";
+import { FakeNodes } from "./fake-nodes.ts";
+import { OperatorKubelet } from "./operator-kubelet.ts";
 import { Prometheus } from "./prometheus.ts";
+import { release } from "./promtool.ts";
 
-interface Parts {
-  readonly stage: Stage;
-  readonly place: TestNamespace;
-  readonly account: OperatorAccount;
-  readonly proxy: FaultProxy;
-  readonly metricsPort: number;
-  readonly prometheus: Prometheus;
+const namespace = "team-a";
+export const [homeNode, lostNode] = ["worker-1", "worker-2"] as const;
+
+const controllers = [
+  "statefulset-controller",
+  "garbage-collector-controller",
+  "deployment-controller",
+  "replicaset-controller",
+  "node-lifecycle-controller",
+  "taint-eviction-controller",
+  "pod-garbage-collector-controller",
+];
+
+/** Durations of seconds instead of minutes, and no admission policies: their alert is the first. */
+const values = {
+  admissionPolicy: { enabled: false },
+  controller: { metricsSecure: false, referenceCheckInterval: "1s", maxConcurrentUpdatesPerNamespace: 2 },
+  git: { allowHttp: true },
+  workspace: { lostNodeAfter: "1s" },
+  // On a busy machine, the operator must not end because it cannot renew its Lease.
+  leaderElection: { leaseDuration: "60s", renewDeadline: "50s", retryPeriod: "500ms" },
+};
+
+interface Trouble {
+  readonly stack?: string;
+  /** What the alert is about, if it is not a Stack. */
+  readonly certificate?: string;
+  /** Called before the last command that fixes it. */
+  readonly removeCause?: () => void;
 }
 
-export class AlertStage implements AsyncDisposable {
-  readonly #parts: Parts;
-  readonly #kubelet: FakeKubelet;
-  readonly #observer: Observer;
-  /** The workspaces whose pods do not start. */
-  readonly pending = new Set<string>();
-  readonly shop: Shop;
-  readonly folder: string;
-  #operator: ChildProcess | undefined;
+type FollowedTrouble = Trouble & { readonly stack: string };
 
-  private constructor(parts: Parts) {
-    const { stage, place, proxy } = parts;
-    this.#parts = parts;
-    this.folder = join(stage.folder, place.name);
-    for (const each of ["backend", "git"]) mkdirSync(join(this.folder, each), { recursive: true });
-    writeFileSync(join(this.folder, "kubeconfig"), proxy.kubeconfig);
-    const own = { client: place.client, namespace: place.name, folder: this.folder };
-    this.#kubelet = new FakeKubelet({
-      ...own,
-      agent: stage.programs.agent,
-      pulumi: new CountingCli(this.folder).path,
-      pending: this.pending,
-      arrive: () => undefined,
-      crash: () => Promise.resolve(),
-    });
-    this.#observer = new Observer({ ...own, commits: [] });
-    this.shop = new Shop({ ...own, observer: this.#observer, commits: [] });
+export class AlertStage implements AsyncDisposable {
+  readonly server: ApiServer;
+  readonly prometheus: Prometheus;
+  /** The alerts that have fired and were resolved. */
+  readonly resolved = new Set<string>();
+  readonly folder = mkdtempSync(join(tmpdir(), "pko-alerts-"));
+  readonly #parts = new AsyncDisposableStack();
+  readonly #clockFile = join(this.folder, "wrong-clock");
+  readonly #shell: Shell;
+  #shop: Shop | undefined;
+  #nodes: FakeNodes | undefined;
+  #kubelet: FakeKubelet | undefined;
+  #proxy: FaultProxy | undefined;
+
+  private constructor(server: ApiServer, prometheus: Prometheus) {
+    this.server = server;
+    this.prometheus = prometheus;
+    this.#shell = new Shell(server);
+    if (!process.env["ALERTS_KEEP"]) this.#parts.defer(() => rmSync(this.folder, { recursive: true, force: true }));
+    this.#parts.defer(() => server.stop());
+    this.#parts.use(this.#shell);
+    this.#parts.use(prometheus);
   }
 
   static async open(): Promise<AlertStage> {
-    const stage = await setStage();
-    const place = await testNamespace({ server: stage.server });
-    const { name } = place;
-    const account = await operatorAccount({ admin: stage.server.credentials, home: name, namespaces: [name] });
-    const metricsPort = await freePort();
-    const [proxy, prometheus] = await Promise.all([faultProxy(account.credentials), Prometheus.start(metricsPort)]);
-    const opened = new AlertStage({ stage, place, account, proxy, metricsPort, prometheus });
-    await opened.#observer.synced;
-    opened.startOperator();
+    const opened = new AlertStage(await startApiServer(), await Prometheus.start());
+    try {
+      await opened.#start();
+    } catch (error) {
+      await opened[Symbol.asyncDispose]();
+      throw error;
+    }
     return opened;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { stage, place, account, proxy, prometheus } = this.#parts;
-    await prometheus[Symbol.asyncDispose]();
-    await this.killOperator();
-    await this.#kubelet[Symbol.asyncDispose]();
-    await this.#observer[Symbol.asyncDispose]();
-    await proxy.close();
-    await this.shop.stop();
-    await account.remove();
-    await place.remove();
-    await stage[Symbol.asyncDispose]();
-    if (this.#kubelet.faults.length > 0) throw new AggregateError(this.#kubelet.faults, "the fake kubelet failed");
+    await this.#parts.disposeAsync();
+    const faults = this.#kubelet?.faults ?? [];
+    if (faults.length > 0) throw new AggregateError(faults, "the fake kubelet failed");
   }
 
-  get prometheus(): Prometheus {
-    return this.#parts.prometheus;
+  async #start(): Promise<void> {
+    this.#startControlPlane();
+    await this.#install();
+    const programs = bundledPrograms();
+    await this.#startWorkspaces(programs.agent);
+    await this.#startOperators(programs.operator);
+  }
+
+  get client(): Client {
+    return this.server.client;
+  }
+
+  get shop(): Shop {
+    return present(this.#shop);
+  }
+
+  get nodes(): FakeNodes {
+    return present(this.#nodes);
   }
 
   get proxy(): FaultProxy {
-    return this.#parts.proxy;
+    return present(this.#proxy);
   }
 
-  get place(): TestNamespace {
-    return this.#parts.place;
+  /** What a command prints. */
+  async run(command: string): Promise<string> {
+    return await this.#shell.run(command);
   }
 
-  startOperator(): void {
-    const { stage, place, metricsPort } = this.#parts;
-    const flags = {
-      kubeconfig: join(this.folder, "kubeconfig"),
-      namespace: place.name,
-      "watch-namespaces": place.name,
-      "agent-image": "agent:1",
-      "probe-address": "127.0.0.1:0",
-      "metrics-address": `127.0.0.1:${metricsPort}`,
-      "allow-addresses": "127.0.0.1",
-      "max-concurrent-updates-per-namespace": "2",
-      "reference-check-interval": "1s",
-      // On a busy machine, it must not end because it cannot renew its Lease.
-      "lease-duration": "60s",
-      "renew-deadline": "50s",
-      "retry-period": "500ms",
-    };
-    const given = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-    const command = [...stage.programs.operator, "--allow-http", "--leader-elect", ...given];
-    this.#operator = spawnChild({ command, logFile: join(this.folder, "operator.log") });
+  /** Waits until the alert fires, follows its runbook, and waits until it is resolved. */
+  async resolve(alert: string, { stack = "website", certificate = stack, removeCause }: Trouble = {}): Promise<void> {
+    await this.prometheus.untilFiring(alert, certificate);
+    await this.#follow(alert, "Find the cause", { stack });
+    await this.#follow(alert, "Fix", { stack, ...(removeCause && { removeCause }) });
+    await this.prometheus.untilResolved(alert, certificate);
+    await this.#follow(alert, "Verify", { stack });
+    this.resolved.add(alert);
   }
 
-  async killOperator(): Promise<void> {
-    await this.#operator?.stop("SIGKILL");
-  }
-
-  /** Another replica has the Lease for this time, and does nothing. */
-  async holdLease(leaseDurationSeconds: number): Promise<void> {
-    const now = timestamp(Date.now()).replace("Z", ".000000Z");
-    const spec = { holderIdentity: "hanging", leaseDurationSeconds, acquireTime: now, renewTime: now };
-    const ref = { namespace: this.place.name, name: leaseName };
-    await this.place.client.patch(builtin.leases, ref, { patch: { type: "merge", body: { spec } } });
-  }
-
-  /** Runs the commands below "Fix" of an alert's runbook, for a Stack. `removeCause` is called before the last of them. */
-  async fix(alert: string, stack = "", removeCause: () => void = () => undefined): Promise<void> {
-    const page = readFileSync(join(root, "docs/runbooks", `${alert}.md`), "utf8");
-    const [section = ""] = page.slice(page.indexOf("\n## Fix")).split("\n## Verify");
-    const commands = commandsIn(section);
-    expect(commands).not.toEqual([]);
-    using shell = new Shell(this.#parts.stage.server);
-    const own = (line: string): string =>
-      line
-        .replaceAll("website", stack)
-        .replaceAll("team-a", this.place.name)
-        .replaceAll("-n pulumi-kubernetes-operator", `-n ${this.place.name}`)
-        .replace(/ --timeout=\d+m/, " --timeout=60s")
-        // There is no terminal for the confirmation.
-        .replace(/^kubectl pulumi approve .*$/, "$& --yes");
+  async #follow(alert: string, section: RunbookSection, { stack, removeCause }: FollowedTrouble): Promise<void> {
+    const commands = commandsIn(readRunbook(alert)[section]);
     for (const [index, line] of commands.entries()) {
-      if (index === commands.length - 1) removeCause();
-      await shell.run(own(line));
+      if (index === commands.length - 1) removeCause?.();
+      const output = await this.run(ownCommand(line, stack));
+      transcribe(alert, `$ ${line}\n${output.replaceAll(stack, "website")}`);
     }
   }
+
+  /** Like a power failure. */
+  async loseNode(name: string): Promise<void> {
+    this.nodes.lose(name);
+    await present(this.#kubelet).powerOff(name);
+  }
+
+  /** The agent of a workspace does not respond any more, but its processes run. */
+  freezeAgent(workspace: string): void {
+    const pid = present(this.#kubelet).agentPid(workspace);
+    if (pid === undefined) throw new Error(`there is no agent of Workspace ${workspace}`);
+    process.kill(pid, "SIGSTOP");
+  }
+
+  correctClock(): void {
+    rmSync(this.#clockFile);
+  }
+
+  #startControlPlane(): void {
+    const flags = ["--node-monitor-period=1s", "--node-monitor-grace-period=15s"];
+    const manager = startControllers(this.server, this.folder, { controllers, flags });
+    const scheduler = join(this.folder, "kube-scheduler");
+    symlinkSync(toolPath("kube"), scheduler);
+    const scheduling = spawnChild({
+      command: [scheduler, `--kubeconfig=${this.server.kubeconfig}`, "--leader-elect=false", "--secure-port=0"],
+      logFile: join(this.folder, "scheduler.log"),
+    });
+    for (const child of [manager, scheduling]) this.#parts.defer(() => child.stop("SIGKILL"));
+  }
+
+  /** With a CA that expires in five days, because the clock of the operator's node has been slow. */
+  async #install(): Promise<void> {
+    writeFileSync(this.#clockFile, "");
+    for (const name of [namespace, release]) await this.run(`kubectl create namespace ${name}`);
+    const authorities = await createAuthorities(new Date(Date.now() - 360 * 86_400_000));
+    await this.client.create(builtin.secrets, {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { namespace: release, name: caSecretName },
+      stringData: { "authorities.json": JSON.stringify(authorities) },
+    });
+    const file = join(this.folder, "values.yaml");
+    writeFileSync(file, JSON.stringify(values));
+    await this.run(`helm install -n ${release} ${release} charts/${release} --values ${file}`);
+  }
+
+  async #startWorkspaces(agent: readonly string[]): Promise<void> {
+    const { client, folder } = this;
+    for (const each of ["backend", "git"]) mkdirSync(join(folder, each), { recursive: true });
+    const own = { client, namespace, folder };
+    const logFile = (home: string, pod: string): string | undefined =>
+      home === release ? join(folder, `${pod}.log`) : this.#kubelet?.logFile(pod);
+    const nodes = await FakeNodes.open({ client, names: [homeNode, lostNode], logFile });
+    const kubelet = new FakeKubelet({
+      ...own,
+      home: release,
+      agent,
+      nodes,
+      pulumi: new CountingCli(folder).path,
+      arrive: () => undefined,
+      crash: () => Promise.resolve(),
+    });
+    const observer = new Observer({ ...own, commits: [] });
+    const shop = new Shop({ ...own, observer, commits: [] });
+    this.#parts.use(nodes);
+    this.#parts.use(observer);
+    this.#parts.defer(() => shop.stop());
+    this.#parts.use(kubelet);
+    await observer.synced;
+    [this.#nodes, this.#kubelet, this.#shop] = [nodes, kubelet, shop];
+  }
+
+  async #startOperators([bun = "", program = ""]: readonly string[]): Promise<void> {
+    const { client, folder } = this;
+    const token = await serviceAccountToken(client, { namespace: release, name: release }, 86_400);
+    const { ca = "" } = (await this.server.credentials.access()).tls;
+    const proxy = await faultProxy(staticCredentials({ server: this.server.url, token, tls: { ca } }));
+    this.#proxy = proxy;
+    this.#parts.use(proxy);
+    const kubeconfig = join(folder, "operator.kubeconfig");
+    writeFileSync(kubeconfig, proxy.kubeconfig);
+    const operators = new OperatorKubelet({
+      client,
+      namespace: release,
+      folder,
+      command: [bun, "--preload", join(import.meta.dir, "wrong-clock.ts"), program],
+      env: { WRONG_CLOCK: this.#clockFile },
+      flags: [`--kubeconfig=${kubeconfig}`, "--allow-addresses=127.0.0.1", "--min-resync=1s"],
+      onTargets: (targets) => this.prometheus.setTargets(targets),
+    });
+    this.#parts.use(operators);
+  }
+}
+
+function present<T>(part: T | undefined): T {
+  if (part === undefined) throw new Error("the stage is not open");
+  return part;
+}
+
+function ownCommand(line: string, stack: string): string {
+  return (
+    line
+      .replaceAll("website", stack)
+      .replace(/ --timeout=\d+m/, " --timeout=240s")
+      // There is no terminal for the confirmation.
+      .replace(/^kubectl pulumi approve .*$/, "$& --yes")
+  );
+}
+
+const transcripts = join(root, ".build/runbooks");
+
+/** For the pages: what the commands print. */
+function transcribe(alert: string, text: string): void {
+  mkdirSync(transcripts, { recursive: true });
+  writeFileSync(join(transcripts, `${alert}.txt`), `${text.trimEnd()}\n\n`, { flag: "a" });
 }

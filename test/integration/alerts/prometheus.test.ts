@@ -1,22 +1,24 @@
 /**
- * A real Prometheus scrapes a real operator in trouble: alerts fire, with durations of seconds, and are resolved by what the
- * runbooks say. promtool tests the durations that are shipped (rules.test.ts).
+ * A real Prometheus scrapes real operators in trouble: every alert fires, with durations of seconds, and the commands of its
+ * runbook resolve it. promtool tests the durations that are shipped (rules.test.ts).
  */
 import { execFileSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { reconcileRequestAnnotation, suspendAnnotation, leaseName } from "@pko/api";
-import { builtin } from "@pko/kube";
-import { stacks } from "@pko/operator";
+import { driftRequestAnnotation, leaseName, reconcileRequestAnnotation, suspendAnnotation } from "@pko/api";
+import { builtin, mayUser, timestamp } from "@pko/kube";
+import { stacks, updates } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
-import { afterAll, beforeAll, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { gitServer } from "../stack/git-server.ts";
-import { AlertStage } from "./alert-stage.ts";
+import { AlertStage, homeNode, lostNode } from "./alert-stage.ts";
+import { release, renderRules } from "./promtool.ts";
 
-const testTimeoutMs = 400_000;
-/** They take four minutes, most of which is waiting. */
+const timeoutMs = 240_000;
+const testTimeoutMs = 4 * timeoutMs;
+/** They take many minutes, most of which is waiting. */
 const isRequested = process.env["ALERTS"] === "1";
 const onRequest = test.if(isRequested);
 
@@ -28,16 +30,37 @@ afterAll(async () => {
   if (isRequested) await stage[Symbol.asyncDispose]();
 }, testTimeoutMs);
 
-async function requestUpdate(name: string, value: string): Promise<void> {
-  const { client, name: namespace } = stage.place;
-  const body = { metadata: { annotations: { [reconcileRequestAnnotation]: value } } };
-  await client.patch(stacks, { namespace, name }, { patch: { type: "merge", body } });
+async function annotate(name: string, annotations: Readonly<Record<string, string>>): Promise<void> {
+  const patch = { type: "merge", body: { metadata: { annotations } } } as const;
+  await stage.client.patch(stacks, stage.shop.ref(name), { patch });
 }
 
-async function isRunning(name: string): Promise<boolean> {
-  const { client, name: namespace } = stage.place;
-  return (await client.get(stacks, { namespace, name })).status?.currentUpdate !== undefined;
+const requestUpdate = (name: string, value: string): Promise<void> =>
+  annotate(name, { [reconcileRequestAnnotation]: value });
+
+/** The Update that runs. The operator knows its process, so that it can remove its lock. */
+async function runOf(name: string): Promise<string> {
+  const { client, shop } = stage;
+  const find = async (): Promise<string | undefined> => {
+    const { status } = await client.get(stacks, shop.ref(name));
+    const update = status?.currentUpdate?.name;
+    const running = update === undefined ? undefined : await client.find(updates, shop.ref(update));
+    return running?.status?.process === undefined ? undefined : update;
+  };
+  return await waitFor(find, { timeoutMs, what: `the run of Stack ${name}` });
 }
+
+/** The agent has fifteen minutes after the timeout. */
+async function moveStart(update: string, ms: number): Promise<void> {
+  const { client, shop } = stage;
+  const { status } = await client.get(updates, shop.ref(update));
+  const startTime = timestamp(Date.parse(status?.startTime ?? "") - ms);
+  const patch = { type: "merge", body: { status: { startTime } } } as const;
+  await client.patch(updates, shop.ref(update), { patch, subresource: "status" });
+}
+
+const untilReady = async (name: string): Promise<void> =>
+  void (await waitFor(() => stage.shop.isReady(name), { timeoutMs, what: `Stack ${name} to be ready` }));
 
 /** A program that reads a file. */
 const reading = (file: string) => ({ kept: "${text}", variables: { text: { "fn::readFile": file } } });
@@ -60,127 +83,235 @@ async function untilFiring(alert: string, request: (turn: number) => Promise<voi
   let turn = 0;
   const isFiring = async (): Promise<boolean> => {
     await request(turn++);
-    return (await stage.prometheus.firing()).includes(alert);
+    return await stage.prometheus.isFiring(alert);
   };
-  await waitFor(isFiring, { timeoutMs: 120_000, what: `${alert} to fire` });
+  await waitFor(isFiring, { timeoutMs, what: `${alert} to fire` });
+}
+
+const upgrade = (...settings: readonly string[]): Promise<string> =>
+  stage.run(
+    `helm upgrade -n ${release} ${release} charts/${release} --reset-then-reuse-values ${settings.map((each) => `--set ${each}`).join(" ")}`,
+  );
+
+/** Like a role of an earlier version. */
+async function removeRules(role: string, resource: string): Promise<void> {
+  const text = await stage.run(`kubectl get ${role} -n ${release} -o json`);
+  const { rules } = JSON.parse(text) as { rules: readonly { readonly resources: readonly string[] }[] };
+  const kept = rules.filter(({ resources }) => !resources.includes(resource));
+  expect(kept.length).toBeLessThan(rules.length);
+  await stage.run(`kubectl patch ${role} -n ${release} --type merge -p '${JSON.stringify({ rules: kept })}'`);
+  await waitFor(async () => !(await mayPatch(resource)), { timeoutMs, what: `patches of ${resource} to be denied` });
+}
+
+/** The authorizer sees a role a moment after it is written. */
+async function mayPatch(path: string): Promise<boolean> {
+  const [resource = "", subresource = ""] = path.split("/");
+  const isLease = resource === "leases";
+  return await mayUser(stage.client, {
+    user: `system:serviceaccount:${release}:${release}`,
+    resourceAttributes: {
+      namespace: release,
+      verb: "patch",
+      group: isLease ? "coordination.k8s.io" : "pulumi.com",
+      resource,
+      subresource,
+      ...(isLease && { name: leaseName }),
+    },
+  });
 }
 
 onRequest(
-  "Stacks that fail, are suspended, wait for an approval or have no access to Git",
+  "an operator with an old CA and a slow clock",
   async () => {
-    const { shop, prometheus, place } = stage;
+    // The operator's own certificate is renewed when the new CA signs, two hours later.
+    await stage.resolve("PulumiCertificateExpiring", { certificate: "ca", removeCause: () => stage.correctClock() });
+  },
+  testTimeoutMs,
+);
+
+onRequest(
+  "a Stack with too many Updates, and one whose approvals nobody checks",
+  async () => {
+    const { shop } = stage;
+    const commit = shop.commit("good");
+    await shop.apply("busy", { commit, continueResyncOnCommitMatch: true, resyncFrequencySeconds: 1 });
+    await shop.apply("planned", { commit, approval: { required: "Always" } });
+    await stage.resolve("PulumiHistoryTooLarge", { stack: "busy" });
+    await stage.resolve("PulumiApprovalPolicyMissing");
+    await stage.resolve("PulumiStackAwaitingApproval", { stack: "planned" });
+  },
+  testTimeoutMs,
+);
+
+onRequest(
+  "Stacks that fail, are suspended, have drifted, or lack credentials or inputs",
+  async () => {
+    const { shop, client } = stage;
     using git = gitServer();
     git.commitFiles({ "Pulumi.yaml": JSON.stringify({ name: "shop", runtime: "yaml", outputs: { text: "renewed" } }) });
     git.credentials = "git:renewed";
     const settings = join(stage.folder, "settings");
     const commit = shop.commit("settings", reading(settings));
+    const good = shop.commit("good");
     const pipe = newPipe("slow");
-    await place.client.create(builtin.secrets, {
+    await client.create(builtin.secrets, {
       apiVersion: "v1",
       kind: "Secret",
-      metadata: { namespace: place.name, name: "git-token" },
+      metadata: shop.ref("git-token"),
       stringData: { accessToken: "expired" },
     });
-    const gitAuth = { accessToken: { type: "Secret", secret: { name: "git-token", key: "accessToken" } } };
-    await shop.apply("stopped", { commit: shop.commit("good"), suspend: true });
-    await shop.apply("locked-out", { projectRepo: git.url, gitAuth });
+    const fromSecret = (name: string, key: string) => ({ type: "Secret", secret: { name, key } });
+    await shop.apply("stopped", { commit: good, suspend: true });
+    await shop.apply("locked-out", {
+      projectRepo: git.url,
+      gitAuth: { accessToken: fromSecret("git-token", "accessToken") },
+    });
+    await shop.apply("incomplete", {
+      commit: good,
+      envRefs: { PASSWORD: fromSecret("incomplete-settings", "password") },
+    });
     await shop.apply("failing", { commit });
     await shop.apply("exhausted", { commit, maxFailures: 1 });
     await shop.apply("slow", { commit: shop.commit("slow", reading(pipe)), updateTimeoutSeconds: 5 });
-    await prometheus.untilFiring(
-      "PulumiStackSuspended stopped",
-      "PulumiStackStalled locked-out",
-      "PulumiStackFailing failing",
-      "PulumiStackRetriesExhausted exhausted",
-      "PulumiStackFailing slow",
-    );
+    await stage.prometheus.untilFiring("PulumiStackFailing", "failing");
+    await stage.prometheus.untilFiring("PulumiStackRetriesExhausted", "exhausted");
+    await stage.prometheus.untilFiring("PulumiStackFailing", "slow");
     // Two updates in a row exceed their timeout.
     await requestUpdate("slow", "again");
-    await prometheus.untilFiring("PulumiStackTimingOut slow");
-    await untilFiring("PulumiGitHostFailing", (turn) => requestUpdate("locked-out", String(turn)));
+    await stage.resolve("PulumiStackTimingOut", { stack: "slow", removeCause: () => replacePipe(pipe) });
 
     writeFileSync(settings, "present");
-    await stage.fix("PulumiStackTimingOut", "slow", () => replacePipe(pipe));
-    await stage.fix("PulumiStackSuspended", "stopped");
-    await stage.fix("PulumiStackFailing", "failing");
-    await stage.fix("PulumiStackRetriesExhausted", "exhausted");
-    await stage.fix("PulumiGitHostFailing", "locked-out");
-    await prometheus.untilResolved(
-      "PulumiStackSuspended stopped",
-      "PulumiStackStalled locked-out",
-      "PulumiStackFailing failing",
-      "PulumiStackRetriesExhausted exhausted",
-      "PulumiStackTimingOut slow",
-      "PulumiGitHostFailing",
-    );
-    await shop.apply("planned", { commit, approval: { required: "Always" } });
-    await prometheus.untilFiring("PulumiStackAwaitingApproval planned");
-    await stage.fix("PulumiStackAwaitingApproval", "planned");
-    await prometheus.untilResolved("PulumiStackAwaitingApproval planned");
+    await stage.resolve("PulumiStackFailing", { stack: "failing" });
+    await stage.resolve("PulumiStackRetriesExhausted", { stack: "exhausted" });
+    await stage.resolve("PulumiStackSuspended", { stack: "stopped" });
+    await untilFiring("PulumiGitHostFailing", (turn) => requestUpdate("locked-out", String(turn)));
+    await stage.resolve("PulumiGitHostFailing", { stack: "locked-out" });
+    await stage.resolve("PulumiStackStalled", { stack: "incomplete" });
   },
   testTimeoutMs,
 );
 
 onRequest(
-  "an update that hangs, a pod that does not start, and updates that wait for them",
+  "a Stack whose resources have changed without it",
   async () => {
-    const { shop, prometheus, pending, place } = stage;
+    const { shop } = stage;
+    using git = gitServer();
+    const base = { type: "pulumi:pulumi:StackReference", properties: { name: "organization/shop/base" } };
+    git.commitFiles({ "Pulumi.yaml": JSON.stringify({ name: "web", runtime: "yaml", resources: { base } }) });
+    await shop.apply("base", { commit: shop.commit("one") });
+    await untilReady("base");
+    await shop.apply("drifted", { projectRepo: git.url });
+    await untilReady("drifted");
+    const commit = shop.commit("two");
+    await shop.apply("base", { commit });
+    await untilReady("base");
+    await annotate("drifted", { [driftRequestAnnotation]: "now" });
+    await stage.resolve("PulumiStackDrifted", { stack: "drifted" });
+  },
+  testTimeoutMs,
+);
+
+onRequest(
+  "an update that hangs, a pod without a node, and an update that waits for them",
+  async () => {
+    const { shop, prometheus } = stage;
     const pipe = newPipe("hanging");
     const commit = shop.commit("good");
-    pending.add("pending");
-    await shop.apply("pending", { commit });
+    const requests = { memory: "500Gi" };
+    await shop.apply("pending", { commit, workspaceTemplate: { spec: { resources: { requests } } } });
     await shop.apply("hanging", { commit: shop.commit("hanging", reading(pipe)) });
-    await prometheus.untilFiring("PulumiWorkspacePodPending pending", "PulumiStackStuck hanging");
-    await shop.apply("waiting", { commit });
-    await prometheus.untilFiring("PulumiUpdatesWaiting");
-
+    await prometheus.untilFiring("PulumiWorkspacePodPending", "pending");
     // The alert may fire before: a Workspace that is prepared for long is stuck, too.
-    await waitFor(() => isRunning("hanging"), { timeoutMs: 120_000, what: "the run that hangs" });
-    await stage.fix("PulumiStackStuck", "hanging", () => replacePipe(pipe));
-    pending.delete("pending");
-    await place.client.delete(builtin.pods, { namespace: place.name, name: "pending-workspace-0" });
-    await prometheus.untilResolved(
-      "PulumiWorkspacePodPending pending",
-      "PulumiStackStuck hanging",
-      "PulumiUpdatesWaiting",
-    );
+    await runOf("hanging");
+    await shop.apply("waiting", { commit });
+    await stage.resolve("PulumiUpdatesWaiting", { stack: "waiting" });
+    await stage.resolve("PulumiWorkspacePodPending", { stack: "pending" });
+    await stage.resolve("PulumiStackStuck", { stack: "hanging", removeCause: () => replacePipe(pipe) });
   },
   testTimeoutMs,
 );
 
 onRequest(
-  "an operator that is suspended, whose requests fail, that receives no changes, that does not lead or does not run",
+  "an update that its agent does not stop, and one on a node that is lost",
   async () => {
-    const { prometheus, proxy, place } = stage;
-    const lease = { namespace: place.name, name: leaseName };
-    const body = { metadata: { annotations: { [suspendAnnotation]: "maintenance" } } };
-    await place.client.patch(builtin.leases, lease, { patch: { type: "merge", body } });
-    await prometheus.untilFiring("PulumiOperatorSuspended");
-    await stage.fix("PulumiOperatorSuspended");
-    await prometheus.untilResolved("PulumiOperatorSuspended");
+    const { shop, nodes } = stage;
+    const unstoppable = newPipe("unstoppable");
+    const spec = { commit: shop.commit("unstoppable", reading(unstoppable)), updateTimeoutSeconds: 3600 };
+    await shop.apply("unstoppable", spec);
+    const update = await runOf("unstoppable");
+    stage.freezeAgent("unstoppable");
+    await moveStart(update, 2 * 3_600_000);
+    await stage.resolve("PulumiUpdateNotStopped", {
+      stack: "unstoppable",
+      removeCause: () => replacePipe(unstoppable),
+    });
 
-    const allowWrites = proxy.on(({ isWrite, resource }) =>
-      isWrite && resource === "stacks" ? { status: 403 } : undefined,
-    );
-    await untilFiring("PulumiOperatorErrors", (turn) => requestUpdate("failing", `rejected-${turn}`));
-    await prometheus.untilFiring("PulumiOperatorRequestsRejected");
-    allowWrites();
-    const allowReads = proxy.on(({ isWrite, resource }) =>
-      !isWrite && resource === "stacks" ? { status: 403 } : undefined,
-    );
-    proxy.cut();
-    await prometheus.untilFiring("PulumiOperatorOutOfStep");
-    allowReads();
-    await prometheus.untilResolved("PulumiOperatorErrors", "PulumiOperatorRequestsRejected", "PulumiOperatorOutOfStep");
-
-    await stage.killOperator();
-    await prometheus.untilFiring("PulumiOperatorDown");
-    await stage.holdLease(3600);
-    stage.startOperator();
-    await prometheus.untilResolved("PulumiOperatorDown");
-    await prometheus.untilFiring("PulumiOperatorNoLeader");
-    await stage.holdLease(1);
-    await prometheus.untilResolved("PulumiOperatorNoLeader");
+    const stranded = newPipe("stranded");
+    await nodes.setSchedulable(homeNode, false);
+    await nodes.setSchedulable(lostNode, true);
+    await shop.apply("stranded", { commit: shop.commit("stranded", reading(stranded)) });
+    await runOf("stranded");
+    await nodes.setSchedulable(homeNode, true);
+    await stage.loseNode(lostNode);
+    await stage.resolve("PulumiNodeLost", { stack: "stranded", removeCause: () => replacePipe(stranded) });
   },
   testTimeoutMs,
 );
+
+onRequest(
+  "an operator that is suspended, that has errors, or whose roles are too old",
+  async () => {
+    const { client, shop, proxy } = stage;
+    const lease = { namespace: release, name: leaseName };
+    const body = { metadata: { annotations: { [suspendAnnotation]: "incident 42" } } };
+    await client.patch(builtin.leases, lease, { patch: { type: "merge", body } });
+    await stage.resolve("PulumiOperatorSuspended");
+
+    await shop.apply("odd", { commit: shop.commit("good") });
+    await untilReady("odd");
+    // Like a bug in the status of one Stack, unless it is suspended.
+    const stopErrors = proxy.on(({ isWrite, path, body: text }) =>
+      isWrite && path.includes("/stacks/odd") && !text.includes("Suspended") ? { status: 403 } : undefined,
+    );
+    await untilFiring("PulumiOperatorErrors", (turn) => requestUpdate("odd", String(turn)));
+    await stage.resolve("PulumiOperatorErrors", { stack: "odd" });
+    stopErrors();
+
+    const role = `clusterrole ${release}-controller-manager`;
+    await shop.apply("denied", { commit: shop.commit("good") });
+    await untilReady("denied");
+    await removeRules(role, "stacks/status");
+    await untilFiring("PulumiOperatorRequestsRejected", (turn) => requestUpdate("denied", String(turn)));
+    await stage.resolve("PulumiOperatorRequestsRejected");
+
+    await removeRules(role, "stacks");
+    proxy.cut();
+    await stage.resolve("PulumiOperatorOutOfStep");
+
+    await removeRules(`role ${release}-leader-election-role`, "leases");
+    await stage.run(`kubectl delete pods -n ${release} -l app.kubernetes.io/name=${release}`);
+    await stage.resolve("PulumiOperatorNoLeader");
+  },
+  testTimeoutMs,
+);
+
+onRequest(
+  "an operator that does not run, or is slow",
+  async () => {
+    const { shop } = stage;
+    await upgrade("deploymentStrategy=Recreate", "kubeAPI.timeout=0s");
+    await stage.resolve("PulumiOperatorDown");
+
+    await upgrade("resources.limits.cpu=50m");
+    await stage.run(`kubectl rollout status deployment -n ${release} --timeout=4m`);
+    const many = Array.from({ length: 150 }, (_, index) => `many-${index}`);
+    await Promise.all(many.map((name) => shop.apply(name, { suspend: true })));
+    await stage.resolve("PulumiOperatorBehind");
+  },
+  testTimeoutMs,
+);
+
+onRequest("every alert has fired, and was resolved by its runbook", async () => {
+  const { rules } = await renderRules();
+  expect([...stage.resolved].toSorted()).toEqual(rules.map(({ alert }) => alert).toSorted());
+});

@@ -1,5 +1,5 @@
-/** A real Prometheus that scrapes an operator and evaluates the alerts of the chart, with durations of seconds. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+/** A real Prometheus that scrapes operators and evaluates the alerts of the chart, with durations of seconds. */
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -15,7 +15,9 @@ interface Alert {
 
 /** What "for a long time" means here. */
 const shortRange = "15s";
-export const stuckAfterSeconds = 3;
+const behindAfterSeconds = 3;
+const limits = { stuckAfterSeconds: 3, maxUpdates: 8 };
+const timeoutMs = 240_000;
 
 export class Prometheus implements AsyncDisposable {
   readonly #url: string;
@@ -28,16 +30,14 @@ export class Prometheus implements AsyncDisposable {
     this.#folder = folder;
   }
 
-  /** `metricsPort` is that of the operator, on this machine. */
-  static async start(metricsPort: number): Promise<Prometheus> {
+  static async start(): Promise<Prometheus> {
     const folder = mkdtempSync(join(tmpdir(), "pko-prometheus-"));
     const port = await freePort();
     writeFileSync(join(folder, "rules.json"), await shortenedRules());
-    const labels = { namespace: release, job: release, pod: "operator-0" };
     const config = {
       global: { scrape_interval: "1s", scrape_timeout: "1s", evaluation_interval: "1s" },
       rule_files: [join(folder, "rules.json")],
-      scrape_configs: [{ job_name: release, static_configs: [{ targets: [`127.0.0.1:${metricsPort}`], labels }] }],
+      scrape_configs: [{ job_name: release, file_sd_configs: [{ files: [join(folder, "targets.json")] }] }],
     };
     writeFileSync(join(folder, "prometheus.yaml"), JSON.stringify(config));
     const child = spawnChild({
@@ -61,47 +61,55 @@ export class Prometheus implements AsyncDisposable {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** The alerts that fire, each with the name of its Stack or Workspace if it has one: `PulumiStackFailing website`. */
-  async firing(): Promise<string[]> {
+  /** The ports of the operators on this machine, by pod. Prometheus watches the file. */
+  setTargets(ports: ReadonlyMap<string, number>): void {
+    const targets = Array.from(ports, ([pod, port]) => ({
+      targets: [`127.0.0.1:${port}`],
+      labels: { namespace: release, job: release, pod },
+    }));
+    writeFileSync(join(this.#folder, "targets.new"), JSON.stringify(targets));
+    renameSync(join(this.#folder, "targets.new"), join(this.#folder, "targets.json"));
+  }
+
+  /** Whether an alert fires: for the Stack, Workspace or certificate of this name, unless it is about none. */
+  async isFiring(alert: string, subject?: string): Promise<boolean> {
+    return (await this.#firing()).some(({ labels: { alertname, name, certificate } }) => {
+      const about = name ?? certificate;
+      return alertname === alert && (about === undefined || about === subject);
+    });
+  }
+
+  async untilFiring(alert: string, subject?: string): Promise<void> {
+    await this.#until(`${alert} ${subject ?? ""} to fire`, () => this.isFiring(alert, subject));
+  }
+
+  async untilResolved(alert: string, subject?: string): Promise<void> {
+    await this.#until(`${alert} ${subject ?? ""} to be resolved`, async () => !(await this.isFiring(alert, subject)));
+  }
+
+  async #firing(): Promise<readonly Alert[]> {
     const response = await fetch(`${this.#url}/api/v1/alerts`);
     if (!response.ok) throw new Error(`Prometheus responded with HTTP ${response.status}`);
     const { data } = (await response.json()) as { readonly data: { readonly alerts: readonly Alert[] } };
-    const names = data.alerts
-      .filter(({ state }) => state === "firing")
-      .map(({ labels: { alertname, name } }) => [alertname, name].filter(Boolean).join(" "));
-    return [...new Set(names)].toSorted();
+    return data.alerts.filter(({ state }) => state === "firing");
   }
 
-  async untilFiring(...expected: readonly string[]): Promise<void> {
-    await this.#until("to fire", expected, (firing) => expected.filter((alert) => !firing.includes(alert)));
-  }
-
-  async untilResolved(...expected: readonly string[]): Promise<void> {
-    await this.#until("to be resolved", expected, (firing) => expected.filter((alert) => firing.includes(alert)));
-  }
-
-  async #until(
-    what: string,
-    expected: readonly string[],
-    missing: (firing: readonly string[]) => readonly string[],
-  ): Promise<void> {
-    let last: readonly string[] = expected;
-    const isReached = async (): Promise<boolean> => {
-      last = missing(await this.firing());
-      return last.length === 0;
-    };
+  async #until(what: string, isReached: () => Promise<boolean>): Promise<void> {
     try {
-      await waitFor(isReached, { timeoutMs: 120_000, what: `${expected.join(", ")} ${what}` });
+      await waitFor(isReached, { timeoutMs, what });
     } catch (error) {
-      const detail = `waited for ${last.join(", ")} ${what}; firing: ${(await this.firing()).join(", ")}`;
-      throw new Error(`${detail}\n${await this.#child.log()}`, { cause: error });
+      const firing = (await this.#firing()).map(({ labels: { alertname, name = "" } }) => `${alertname} ${name}`);
+      throw new Error(`waited for ${what}; firing: ${firing.join(", ")}\n${await this.#child.log()}`, { cause: error });
     }
   }
 }
 
 /** The rules as shipped, but seconds instead of minutes, hours and days. */
 async function shortenedRules(): Promise<string> {
-  const { file } = await renderRules({ stuckAfterSeconds });
+  const { file } = await renderRules(limits);
   const text = await Bun.file(file).text();
-  return text.replaceAll(/"for":"[^"]*"/g, '"for":"1s"').replaceAll(/\[\d+[mhd]\]/g, `[${shortRange}]`);
+  return text
+    .replaceAll(/"for":"[^"]*"/g, '"for":"1s"')
+    .replaceAll(/\[\d+[mhd]\]/g, `[${shortRange}]`)
+    .replace(/(\(workqueue_oldest_age_seconds[^>]*\) > )\d+/, `$1${behindAfterSeconds}`);
 }

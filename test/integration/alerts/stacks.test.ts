@@ -2,19 +2,17 @@
  * Stacks in trouble, with a real Stack controller: its metrics raise exactly the alerts that they should, and the commands
  * of the runbooks resolve them.
  */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-
 import { driftRequestAnnotation, type Stack, type Update } from "@pko/api";
 import { builtin } from "@pko/kube";
 import type { PolicyProbe } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 import { expect, test } from "bun:test";
 
-import { root } from "../../docs/pages.ts";
+import { commandsIn } from "../../docs/commands.ts";
+import { readRunbook } from "../../docs/runbook.ts";
 import { apiServerWithApi } from "../api/install.ts";
 import { policyInForce } from "../approvals/decide.ts";
-import { commandsIn, Shell } from "../docs/shell.ts";
+import { Shell } from "../docs/shell.ts";
 import { gitServer, type GitServer } from "../stack/git-server.ts";
 import { condition, reasonOf, StackScene, testTimeoutMs } from "../stack/scene.ts";
 import { renderRules, testRules, type Rules } from "./promtool.ts";
@@ -140,9 +138,7 @@ async function areInTrouble({ scene }: Trouble): Promise<void> {
 
 /** Runs the commands below "Fix" of an alert's runbook for a Stack. */
 async function fix({ scene }: Trouble, alert: string, stack: string): Promise<void> {
-  const page = readFileSync(join(root, "docs/runbooks", `${alert}.md`), "utf8");
-  const [section = ""] = page.slice(page.indexOf("\n## Fix")).split("\n## Verify");
-  const commands = commandsIn(section);
+  const commands = commandsIn(readRunbook(alert).Fix);
   expect(commands).not.toEqual([]);
   using shell = new Shell(await apiServerWithApi());
   for (const line of commands) await shell.run(line.replaceAll("website", stack).replaceAll("team-a", scene.namespace));

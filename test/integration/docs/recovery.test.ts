@@ -10,13 +10,14 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 
 import { operator } from "../../../packages/operator/src/operator.ts";
 import { parseOptions } from "../../../packages/operator/src/options.ts";
+import { commandsIn } from "../../docs/commands.ts";
 import { root } from "../../docs/pages.ts";
 import { testTimeoutMs } from "../api/install.ts";
 import { Operator } from "../harness/operator.ts";
 import { gitServer, type GitServer } from "../stack/git-server.ts";
 import { reasonOf, stackWiring } from "../stack/scene.ts";
 import { Simulator } from "../stack/simulator.ts";
-import { commandsIn, Shell } from "./shell.ts";
+import { Shell } from "./shell.ts";
 
 setDefaultTimeout(testTimeoutMs * 2);
 

@@ -7,9 +7,10 @@ import { builtin } from "@pko/kube";
 import { startApiServer } from "@pko/testkit";
 import { expect, test } from "bun:test";
 
+import { commandsIn } from "../../docs/commands.ts";
 import { root } from "../../docs/pages.ts";
 import { testTimeoutMs } from "../api/install.ts";
-import { commandsIn, Shell } from "./shell.ts";
+import { Shell } from "./shell.ts";
 
 const namespace = "pulumi-kubernetes-operator";
 

@@ -1,4 +1,4 @@
-/** Extracts the commands of a page and runs them in the root folder of the repository. */
+/** Runs the commands of a page in the root folder of the repository. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,14 +7,7 @@ import { goProgramEnv, toolPath } from "@pko/cluster";
 import { chartAddress } from "@pko/install";
 import { programPath } from "@pko/testkit";
 
-import { parseCommands } from "../../docs/commands.ts";
 import { root } from "../../docs/pages.ts";
-
-export function commandsIn(text: string): string[] {
-  return [...text.matchAll(/^( *)```sh\n([^]*?)^ *```$/gm)]
-    .flatMap(([, indent = "", block = ""]) => parseCommands(block.replaceAll(`\n${indent}`, "\n")))
-    .map(({ line }) => line);
-}
 
 export class Shell implements Disposable {
   readonly #bin = mkdtempSync(join(tmpdir(), "shell-"));

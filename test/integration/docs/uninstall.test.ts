@@ -8,13 +8,14 @@ import { programs, stacks, updates, workspaces } from "@pko/operator";
 import { startApiServer, waitFor, type ApiServer } from "@pko/testkit";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
+import { commandsIn } from "../../docs/commands.ts";
 import { root } from "../../docs/pages.ts";
 import { crdDeletionMs } from "../api/crd-deletion.ts";
 import { testTimeoutMs } from "../api/install.ts";
 import { Operator } from "../harness/operator.ts";
 import { stackWiring } from "../stack/scene.ts";
 import { Simulator } from "../stack/simulator.ts";
-import { commandsIn, Shell } from "./shell.ts";
+import { Shell } from "./shell.ts";
 
 const namespace = "default";
 const release = ["-n", "pulumi-kubernetes-operator", "pulumi-kubernetes-operator"];

@@ -140,6 +140,27 @@ test("sends full batches without waiting, and drops and counts what does not fit
   expect(received).toHaveLength(3);
 });
 
+test("a full queue drops spans that no other span refers to first", async () => {
+  const { url, received } = collector();
+  const limits = { OTEL_BSP_MAX_QUEUE_SIZE: "3", OTEL_BSP_MAX_EXPORT_BATCH_SIZE: "3" };
+  const { exporter, counts } = exportTo(url, limits);
+  const parent = { isParent: true } as const;
+  // The first batch leaves the queue immediately.
+  for (const name of ["1", "2", "3"]) exporter.add(span(name));
+  for (const name of ["resource 1", "resource 2", "resource 3"]) exporter.add(span(name));
+  exporter.add(span("run", parent));
+  exporter.add(span("update", parent));
+  exporter.add(span("resource 4"));
+  exporter.add(span("another update", parent));
+  // All that is queued are parents now.
+  exporter.add(span("one update too many", parent));
+  await exporter.flush(10_000);
+  expect(received[1]?.body.resourceSpans).toMatchObject([
+    { scopeSpans: [{ spans: [{ name: "run" }, { name: "update" }, { name: "another update" }] }] },
+  ]);
+  expect(counts).toEqual({ queueFull: 5, exported: 6 });
+});
+
 test("retries while the collector is overloaded, and reports when that starts and ends", async () => {
   const { url, received } = collector((attempt) =>
     attempt < 3 ? new Response("", { status: 503 }) : Response.json({}),

@@ -1,6 +1,6 @@
 /**
  * Sends spans to a collector, in batches. Recording a span never waits: the queue is limited, and what does not fit is
- * dropped and counted. A batch that cannot be sent is retried a few times, then dropped, so a collector that is down costs
+ * dropped and counted. A span that others refer to takes the place of one that none refers to. A batch that cannot be sent is retried a few times, then dropped, so a collector that is down costs
  * only the memory of the queue.
  */
 import { gzipSync } from "node:zlib";
@@ -62,10 +62,18 @@ class Exporter implements SpanExporter {
 
   add(span: Span): void {
     const { queueSize, batchSize } = this.#options.settings;
-    if (this.#queue.length >= queueSize) return this.#options.onDropped("queueFull", 1);
+    const isFull = this.#queue.length >= queueSize;
+    if (isFull) this.#options.onDropped("queueFull", 1);
+    if (isFull && !(span.isParent && this.#dropLeaf())) return;
     this.#queue.push(span);
     if (this.#queue.length >= batchSize) this.#send();
     else this.#schedule();
+  }
+
+  /** Removes the newest span that is no parent, if there is one. */
+  #dropLeaf(): boolean {
+    const index = this.#queue.findLastIndex(({ isParent }) => !isParent);
+    return index >= 0 && this.#queue.splice(index, 1).length > 0;
   }
 
   async flush(timeoutMs: number): Promise<void> {

@@ -22,9 +22,10 @@ export function otlpRequest(spans: readonly Span[], { resource, scope }: Origin)
   };
 }
 
-function otlpSpan({ kind = "internal", startMs, endMs, attributes, events, error, ...span }: Span): object {
+function otlpSpan(span: Span): object {
+  const { kind = "internal", startMs, endMs, attributes, events, error, isParent: _, ...ids } = span;
   return {
-    ...span,
+    ...ids,
     kind: kinds[kind],
     startTimeUnixNano: nanoseconds(startMs),
     endTimeUnixNano: nanoseconds(Math.max(startMs, endMs)),

@@ -13,6 +13,8 @@ export interface SpanContext {
 export interface Span extends SpanContext {
   /** The root of a trace has none. */
   readonly parentSpanId?: string;
+  /** Other spans may name it as their parent, so it is dropped last: without it, they would be orphans. */
+  readonly isParent?: true;
   readonly name: string;
   /** Whether it is a request to another process. */
   readonly kind?: "internal" | "client";

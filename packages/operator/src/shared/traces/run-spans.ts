@@ -64,6 +64,7 @@ export class RunSpans {
     const run: RunSpan = {
       spanId: runSpanId(this.#uid),
       parentSpanId: this.#parentSpanId,
+      isParent: true,
       name: "run",
       kind: "client",
       startMs,
@@ -79,8 +80,8 @@ export class RunSpans {
     this.#command = undefined;
     if (!command) return [];
     const { name, spanId, startMs } = command;
-    const parentSpanId = runSpanId(this.#uid);
-    return [{ spanId, parentSpanId, name: `pulumi ${name}`, startMs, endMs, ...(error !== undefined && { error }) }];
+    const ids = { spanId, parentSpanId: runSpanId(this.#uid), isParent: true } as const;
+    return [{ ...ids, name: `pulumi ${name}`, startMs, endMs, ...(error !== undefined && { error }) }];
   }
 
   #resource(event: ResourceEvent, { seq, atMs }: { readonly seq: number; readonly atMs: number }): RunSpan {

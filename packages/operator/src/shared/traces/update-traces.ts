@@ -158,6 +158,7 @@ export class UpdateTraces {
       this.#tracer.record({
         traceId,
         spanId: rootSpanId(uid),
+        isParent: true,
         name: `update ${update.spec?.type ?? ""}`.trim(),
         startMs,
         endMs,
@@ -249,7 +250,7 @@ export class UpdateTraces {
     if (traceId === undefined) return;
     const { children = [], ...span } = waiting;
     const spanId = randomBytes(8).toString("hex");
-    this.#tracer.record({ ...span, traceId, spanId, parentSpanId });
+    this.#tracer.record({ ...span, traceId, spanId, parentSpanId, ...(children.length > 0 && { isParent: true }) });
     for (const child of children) this.#record(uid, child, spanId);
   }
 
