@@ -76,7 +76,7 @@ function withRun(update: KubeObject): KubeObject {
   return Object.assign({}, update, { status: { ...status, podUid, permalink } });
 }
 
-/** Without managed fields, which would take four times the memory of the rest in the API server. The operator drops them. */
+/** Without managed fields, which the operator drops, and which take much memory in the API server. */
 function stored({ metadata, ...rest }: KubeObject): string {
   const { resourceVersion: _version, managedFields: _fields, ...others } = metadata;
   return JSON.stringify({ ...rest, metadata: others });
