@@ -8,7 +8,7 @@ import { repositoryRoot } from "./paths.ts";
 const folder = join(repositoryRoot, "hack/cluster/go/kube");
 const version = "k8s.io/component-base/version.gitVersion";
 
-test.each([undefined, "", "1.31", "1.33", "1.34", "1.35"])(
+test.each([undefined, "", "1.31", "1.33", "1.34", "1.35", "1.37"])(
   "the module file for KUBE=%s requires its version",
   (wanted) => {
     const { moduleFile, variables } = kubernetesBuild(wanted);
@@ -23,5 +23,5 @@ test("every module file is used by a version", () => {
 });
 
 test("an unknown version is an error that lists the known ones", () => {
-  expect(() => kubernetesBuild("1.29")).toThrow("KUBE is 1.29: set it to one of 1.31, 1.33, 1.34, 1.35");
+  expect(() => kubernetesBuild("1.29")).toThrow("KUBE is 1.29: set it to one of 1.31, 1.33, 1.34, 1.35, 1.37");
 });

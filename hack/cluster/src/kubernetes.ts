@@ -2,9 +2,9 @@
 
 /**
  * Each but the default has a module file, for example go/kube/go-1.33.mod. Older versions lack the queues that the volume
- * provisioner needs, and newer ones need containerd 2.
+ * provisioner needs.
  */
-const versions = { "1.31": "1.31.4", "1.33": "1.33.4", "1.34": "1.34.4", "1.35": "1.35.1" } as const;
+const versions = { "1.31": "1.31.4", "1.33": "1.33.4", "1.34": "1.34.4", "1.35": "1.35.1", "1.37": "1.37.1" } as const;
 
 type Minor = keyof typeof versions;
 const minors = Object.keys(versions) as Minor[];

@@ -235,6 +235,8 @@ const rulesOfAllUsers: readonly Rule[] = [
     resources: ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
     verbs: ["create"],
   },
+  // Kubernetes 1.37 also lets every service account read CA certificates (system:cluster-trust-bundle-discovery).
+  { apiGroups: ["certificates.k8s.io"], resources: ["clustertrustbundles"], verbs: ["get", "list", "watch"] },
 ];
 
 const at = (place: TestNamespace, call: string): string => call.replace("NS", place.name);
