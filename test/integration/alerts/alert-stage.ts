@@ -60,7 +60,7 @@ const values = {
 interface Trouble {
   readonly stack?: string;
   /** What the alert is about, if it is not a Stack. */
-  readonly certificate?: string;
+  readonly subject?: string;
   /** Called before the last command that fixes it. */
   readonly removeCause?: () => void;
 }
@@ -85,7 +85,7 @@ export class AlertStage implements AsyncDisposable {
     this.server = server;
     this.prometheus = prometheus;
     this.#shell = new Shell(server);
-    if (!process.env["ALERTS_KEEP"]) this.#parts.defer(() => rmSync(this.folder, { recursive: true, force: true }));
+    this.#parts.defer(() => rmSync(this.folder, { recursive: true, force: true }));
     this.#parts.defer(() => server.stop());
     this.#parts.use(this.#shell);
     this.#parts.use(prometheus);
@@ -138,11 +138,11 @@ export class AlertStage implements AsyncDisposable {
   }
 
   /** Waits until the alert fires, follows its runbook, and waits until it is resolved. */
-  async resolve(alert: string, { stack = "website", certificate = stack, removeCause }: Trouble = {}): Promise<void> {
-    await this.prometheus.untilFiring(alert, certificate);
+  async resolve(alert: string, { stack = "website", subject = stack, removeCause }: Trouble = {}): Promise<void> {
+    await this.prometheus.untilFiring(alert, subject);
     await this.#follow(alert, "Find the cause", { stack });
     await this.#follow(alert, "Fix", { stack, ...(removeCause && { removeCause }) });
-    await this.prometheus.untilResolved(alert, certificate);
+    await this.prometheus.untilResolved(alert, subject);
     await this.#follow(alert, "Verify", { stack });
     this.resolved.add(alert);
   }

@@ -88,6 +88,23 @@ async function untilFiring(alert: string, request: (turn: number) => Promise<voi
   await waitFor(isFiring, { timeoutMs, what: `${alert} to fire` });
 }
 
+/** Changes the Stacks, one after another, until it is disposed of. */
+function keepChanging(names: readonly string[]): AsyncDisposable {
+  const stop = new AbortController();
+  const change = async (): Promise<void> => {
+    for (let turn = 0; !stop.signal.aborted; turn++) {
+      await requestUpdate(names[turn % names.length] ?? "", String(turn));
+    }
+  };
+  const changing = change();
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await changing;
+    },
+  };
+}
+
 const upgrade = (...settings: readonly string[]): Promise<string> =>
   stage.run(
     `helm upgrade -n ${release} ${release} charts/${release} --reset-then-reuse-values ${settings.map((each) => `--set ${each}`).join(" ")}`,
@@ -124,7 +141,7 @@ onRequest(
   "an operator with an old CA and a slow clock",
   async () => {
     // The operator's own certificate is renewed when the new CA signs, two hours later.
-    await stage.resolve("PulumiCertificateExpiring", { certificate: "ca", removeCause: () => stage.correctClock() });
+    await stage.resolve("PulumiCertificateExpiring", { subject: "ca", removeCause: () => stage.correctClock() });
   },
   testTimeoutMs,
 );
@@ -302,11 +319,12 @@ onRequest(
     await upgrade("deploymentStrategy=Recreate", "kubeAPI.timeout=0s");
     await stage.resolve("PulumiOperatorDown");
 
-    await upgrade("resources.limits.cpu=50m");
+    await upgrade("resources.limits.cpu=100m");
     await stage.run(`kubectl rollout status deployment -n ${release} --timeout=4m`);
-    const many = Array.from({ length: 150 }, (_, index) => `many-${index}`);
-    await Promise.all(many.map((name) => shop.apply(name, { suspend: true })));
-    await stage.resolve("PulumiOperatorBehind");
+    const many = Array.from({ length: 400 }, (_, index) => `many-${index}`);
+    for (const name of many) await shop.apply(name, { suspend: true });
+    await using _ = keepChanging(many);
+    await stage.resolve("PulumiOperatorBehind", { subject: "stack-controller" });
   },
   testTimeoutMs,
 );

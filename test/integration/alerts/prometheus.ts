@@ -35,7 +35,8 @@ export class Prometheus implements AsyncDisposable {
     const port = await freePort();
     writeFileSync(join(folder, "rules.json"), await shortenedRules());
     const config = {
-      global: { scrape_interval: "1s", scrape_timeout: "1s", evaluation_interval: "1s" },
+      // An operator without CPU responds slowly.
+      global: { scrape_interval: "2s", scrape_timeout: "2s", evaluation_interval: "1s" },
       rule_files: [join(folder, "rules.json")],
       scrape_configs: [{ job_name: release, file_sd_configs: [{ files: [join(folder, "targets.json")] }] }],
     };
@@ -71,7 +72,7 @@ export class Prometheus implements AsyncDisposable {
     renameSync(join(this.#folder, "targets.new"), join(this.#folder, "targets.json"));
   }
 
-  /** Whether an alert fires: for the Stack, Workspace or certificate of this name, unless it is about none. */
+  /** Whether an alert fires: for the Stack, Workspace, queue or certificate of this name, unless it is about none. */
   async isFiring(alert: string, subject?: string): Promise<boolean> {
     return (await this.#firing()).some(({ labels: { alertname, name, certificate } }) => {
       const about = name ?? certificate;
