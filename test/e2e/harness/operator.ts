@@ -19,8 +19,9 @@ export interface Operator {
   stop(): Promise<void>;
 }
 
-/** Fails if the logs of an installed operator's pods contain an error, or a response with 403. */
+/** Fails if the logs of an installed operator's pods contain an error, or a response with 403. A pod that starts has no log. */
 export async function assertCleanLogs(namespace: string, selector: string): Promise<void> {
+  await kubectl(["rollout", "status", "deployment", "-n", namespace, "-l", selector, "--timeout=120s"]);
   assertCleanLog(await kubectl(["logs", "-n", namespace, "-l", selector, "--tail=-1"]));
 }
 

@@ -150,6 +150,29 @@ describe("a second Update", () => {
     ]);
   });
 
+  test.each(["changes at the same time", "has been changed by a request whose response was lost"])(
+    "uses the Secret of the first even if it %s",
+    async (when) => {
+      const scene = await UpdateScene.open();
+      await using _ = scene;
+      const { proxy, client } = await scene.proxy();
+      await scene.workspace("web");
+      scene.operator({ client });
+      await complete(scene, "web-1", "http://x");
+      let faults = 0;
+      proxy.on(({ verb, resource }) => {
+        if (verb !== "patch" || resource !== "secrets" || faults > 0) return undefined;
+        faults += 1;
+        return when.startsWith("changes") ? { status: 409 } : { cut: "after" };
+      });
+      await complete(scene, "web-2", "http://x");
+      expect(faults).toBe(1);
+      expect((await scene.until("web-2", succeeded)).status?.outputs).toBe("web-1-stack-outputs");
+      const { metadata } = (await scene.secret("web-1-stack-outputs")) ?? {};
+      expect(metadata?.ownerReferences).toMatchObject([{ name: "web-1" }, { name: "web-2" }]);
+    },
+  );
+
   test("keeps the Secret of the first when that one is deleted", async () => {
     const { scene, uids } = await bothEnd("http://x");
     await using _ = scene;

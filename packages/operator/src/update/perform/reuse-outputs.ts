@@ -18,20 +18,32 @@ import { isRejection } from "./create-secret.ts";
 /** References of deleted Updates are removed by the garbage collector, which may be late or missing. */
 const maxOwners = 50;
 
+/** The garbage collector may change the references of the Secret at the same time. */
+const maxAttempts = 3;
+
 /** The name of the Secret, or undefined if the Update needs one of its own. */
 export async function reuseOutputs(
   writer: OwnedWriter,
   wanted: ApiObject<Secret>,
   former: FormerOutputs,
 ): Promise<string | undefined> {
-  const { client, signal, update } = writer;
-  const ref = { namespace: update.metadata.namespace ?? "", name: former.secretName };
-  const found = await client.find(builtin.secrets, ref, { signal });
-  if (!found || !isReusable(found, wanted, former)) return undefined;
-  if (!isOwnedBy(found, { uid: update.metadata.uid ?? "" }) && !(await addOwner(writer, found))) return undefined;
+  if (!(await becomeOwner(writer, wanted, former))) return undefined;
   // If the earlier Update still exists after the patch, the garbage collector has not yet decided about the Secret, and will see the
   // new owner.
   return (await isPresent(writer, former)) ? former.secretName : undefined;
+}
+
+async function becomeOwner(writer: OwnedWriter, wanted: ApiObject<Secret>, former: FormerOutputs): Promise<boolean> {
+  const { client, signal, update } = writer;
+  const ref = { namespace: update.metadata.namespace ?? "", name: former.secretName };
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+    const found = await client.find(builtin.secrets, ref, { signal });
+    if (!found || !isReusable(found, wanted, former)) return false;
+    if (isOwnedBy(found, { uid: update.metadata.uid ?? "" })) return true;
+    const outcome = await addOwner(writer, found);
+    if (outcome !== "conflict") return outcome === "added";
+  }
+  return false;
 }
 
 /** Only a Secret that the earlier Update owns, and whose content cannot change. */
@@ -51,8 +63,8 @@ function contentOf({ metadata, data = {} }: ApiObject<Secret>): object {
   return { annotations, data: { ...data } };
 }
 
-/** False if the Secret has changed, was deleted, or may not be changed. */
-async function addOwner(writer: OwnedWriter, found: ApiObject<Secret>): Promise<boolean> {
+/** A conflict also results if the response to the patch was lost, and the client has repeated it. */
+async function addOwner(writer: OwnedWriter, found: ApiObject<Secret>): Promise<"added" | "conflict" | "refused"> {
   const { client, signal, update } = writer;
   const { name = "", namespace = "", uid, resourceVersion, ownerReferences = [] } = found.metadata;
   const owner = ownerReference(
@@ -63,19 +75,12 @@ async function addOwner(writer: OwnedWriter, found: ApiObject<Secret>): Promise<
   try {
     const patch = { type: "merge", body } as const;
     await client.patch(builtin.secrets, { name, namespace }, { patch, fieldManager: fieldManagers.operator, signal });
-    return true;
+    return "added";
   } catch (error) {
-    if (isConflict(error)) return await isAdded(writer, found);
-    if (isNotFound(error) || isRejection(error)) return false;
+    if (isConflict(error)) return "conflict";
+    if (isNotFound(error) || isRejection(error)) return "refused";
     throw error;
   }
-}
-
-/** The response to the patch may have been lost, and the client has repeated it. */
-async function isAdded({ client, signal, update }: OwnedWriter, { metadata }: ApiObject<Secret>): Promise<boolean> {
-  const { name = "", namespace = "", uid } = metadata;
-  const found = await client.find(builtin.secrets, { namespace, name }, { signal });
-  return found !== undefined && found.metadata.uid === uid && isOwnedBy(found, { uid: update.metadata.uid ?? "" });
 }
 
 async function isPresent({ client, signal, update }: OwnedWriter, former: FormerOutputs): Promise<boolean> {
