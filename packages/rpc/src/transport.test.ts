@@ -342,14 +342,15 @@ describe("prepare", () => {
   test("reports phases, then the result, and sends heartbeats in between", async () => {
     async function* messages(): AsyncGenerator<PrepareMessage> {
       yield { type: "phase", phase: "source" };
-      await Bun.sleep(900);
+      await Bun.sleep(4_000);
       yield { type: "phase", phase: "install" };
       const failure = { phase: "install" as const, reason: "installFailed" as const, message: "no", lines: [] };
       yield { type: "done", result: { ok: false, failure } };
     }
     const agent = agentWith({ prepare: async () => succeed(messages()) });
     const phases: string[] = [];
-    const reply = await client(agent.port, pair.operator).prepare(request, { onPhase: (phase) => phases.push(phase) });
+    const caller = client(agent.port, pair.operator, { silenceMs: 3_000 });
+    const reply = await caller.prepare(request, { onPhase: (phase) => phases.push(phase) });
     expect(phases).toEqual(["source", "install"]);
     expect(reply.ok && !reply.value.ok && reply.value.failure.reason).toBe("installFailed");
   });
@@ -360,7 +361,7 @@ describe("prepare", () => {
       await Bun.sleep(60_000);
     }
     const agent = agentWith({ prepare: async () => succeed(messages()) }, { heartbeatMs: 60_000 });
-    const reply = await client(agent.port, pair.operator).prepare(request);
+    const reply = await client(agent.port, pair.operator, { silenceMs: 400 }).prepare(request);
     expect(reply.ok || reply.error.code).toBe("deadline");
   });
 });
@@ -513,9 +514,13 @@ describe("watch", () => {
   test("a connection that is open but dead is detected by missing heartbeats", async () => {
     const agent = agentWith({ watch: slowRun(40, 30) });
     const wire = await openWire(agent.port);
-    setTimeout(() => wire.freeze(true), 300);
-    setTimeout(() => wire.freeze(false), 1_000);
-    const updates = await collect(client(wire.port, pair.operator).watch({ runId: "a", fromSeq: 1 }, quick));
+    const updates: WatchUpdate[] = [];
+    const caller = client(wire.port, pair.operator, { silenceMs: 400 });
+    for await (const update of caller.watch({ runId: "a", fromSeq: 1 }, quick)) {
+      updates.push(update);
+      if (update.type === "event" && update.seq === 10) wire.freeze(true);
+      if (update.type === "reconnecting") wire.freeze(false);
+    }
     expect(seqs(updates)).toEqual(Array.from({ length: 40 }, (_, index) => index + 1));
     const broken = updates.find((update) => update.type === "reconnecting");
     expect(broken?.error.code).toBe("deadline");

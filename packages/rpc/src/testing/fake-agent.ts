@@ -92,8 +92,8 @@ export function client(port: number, operator: Certificate, options: Partial<Con
   return connectAgent({
     address: { host: "127.0.0.1", port, serverName: workspaceServerName(web) },
     credentials: () => operator,
-    callTimeoutMs: 2_000,
-    silenceMs: 400,
+    callTimeoutMs: 30_000,
+    silenceMs: 30_000,
     ...options,
   });
 }
