@@ -67,9 +67,10 @@ ${body}
 
 /**
  * One slow resource. It appends "started" to a log on the state volume, or "overlap" if another run is still writing its
- * heartbeat file. The file /state/hurry ends it early.
+ * heartbeat file. The file /state/hurry ends it early. Without that, the first run of a stack takes `seconds`, and others take
+ * `laterSeconds`.
  */
-export const slowProject = (seconds: number): Record<string, string> =>
+export const slowProject = (seconds: number, laterSeconds = seconds): Record<string, string> =>
   javascriptProject(
     "slow",
     `
@@ -80,9 +81,10 @@ const provider = {
     const fs = require("node:fs");
     const [log, heartbeat] = ["/state/log-" + inputs.name, "/state/alive-" + inputs.name];
     const lastHeartbeat = fs.existsSync(heartbeat) ? fs.statSync(heartbeat).mtimeMs : 0;
+    const seconds = fs.existsSync(log) ? ${laterSeconds} : ${seconds};
     fs.appendFileSync(log, Date.now() - lastHeartbeat < 1000 ? "overlap\\n" : "started\\n");
     if (inputs.hunger) Buffer.alloc(2 ** 31, 1);
-    for (const end = Date.now() + ${seconds} * 1000; Date.now() < end && !fs.existsSync("/state/hurry"); ) {
+    for (const end = Date.now() + seconds * 1000; Date.now() < end && !fs.existsSync("/state/hurry"); ) {
       fs.writeFileSync(heartbeat, "");
       await new Promise((resolve) => setTimeout(resolve, 200));
     }

@@ -13,6 +13,9 @@ export interface JobEnvironment {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/** The first test of a process also starts the API server. Bun kills all child processes of a process in which a test times out. */
+const testTimeoutMs = 180_000;
+
 export async function runJob(job: Job, { temporary, env }: JobEnvironment): Promise<Report> {
   const folder = join(temporary, job.name.replaceAll("/", "-"));
   // World-writable with the sticky bit, like /tmp: some tests run as other users.
@@ -21,7 +24,7 @@ export async function runJob(job: Job, { temporary, env }: JobEnvironment): Prom
   const outfile = join(temporary, `${job.name.replaceAll("/", "-")}.xml`);
   const started = performance.now();
   const reporter = ["--reporter=junit", `--reporter-outfile=${outfile}`];
-  const command = [process.execPath, "test", "--timeout=60000", ...reporter, ...job.files.map(asPath)];
+  const command = [process.execPath, "test", `--timeout=${testTimeoutMs}`, ...reporter, ...job.files.map(asPath)];
   // The kernel ends it with this process, whatever ends this process.
   const child = Bun.spawn(["setpriv", "--pdeathsig", "KILL", "--", ...command], {
     cwd: repositoryRoot,

@@ -27,7 +27,11 @@ const slow = 600_000;
 const scene = useScene("crashes");
 
 describe("a slow update", () => {
-  beforeAll(() => void scene.git.create("slow").commit(slowProject(10)));
+  beforeAll(() => {
+    // The first run does not end before it is interrupted.
+    scene.git.create("slow").commit(slowProject(600, 5));
+    scene.git.create("quick").commit(slowProject(0));
+  });
 
   localTest(test.concurrent, "it kills a process of a pod from this machine")(
     "is aborted when its agent is killed, and the next one succeeds in the same pod",
@@ -85,8 +89,7 @@ describe("a slow update", () => {
   test.concurrent(
     "does not remove a lock of another process, and continues once that lock is removed",
     async () => {
-      await deploy("locked");
-      await waitForStart(scene, "locked");
+      await deploy("locked", scene.git.source("quick"));
       await stackUntil(scene, "locked", isReady);
       const folder = "/state/.pulumi/locks/organization/slow/locked";
       const lock = { pid: 1, username: "someone", hostname: "elsewhere", timestamp: "2026-01-01T00:00:00Z" };

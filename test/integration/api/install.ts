@@ -23,7 +23,7 @@ export const pathTo = (path: string): string => fileURLToPath(new URL(path, impo
 export const quickstart = pathTo("../../../deploy/quickstart/install.yaml");
 
 /** Timeout in milliseconds for a test or the start of the API server on a busy machine. */
-export const testTimeoutMs = 120_000;
+export const testTimeoutMs = 180_000;
 
 /** CRDs of Flux and Argo CD. */
 const otherKinds = ["gitrepositories.source.toolkit.fluxcd.io", "applications.argoproj.io"];

@@ -18,7 +18,7 @@ import { CaScene } from "./scene.ts";
 const hour = 3_600_000;
 const day = 24 * hour;
 const year = 365 * day;
-const testTimeoutMs = 120_000;
+const testTimeoutMs = 180_000;
 const ago = (ms: number): Date => new Date(Date.now() - ms);
 
 let scene: CaScene;

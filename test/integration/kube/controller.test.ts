@@ -120,7 +120,7 @@ test("an operator reconciles on changes of its objects, their dependents and ref
     "[+] reflector sources\n[+] reflector suffixes\n[+] reflector secrets\nok\n",
   ]);
   expect(operator.metrics.expose()).toContain('controller_runtime_reconcile_errors_total{controller="copy"} 0\n');
-}, 60_000);
+}, 180_000);
 
 test("an object without changes is not reconciled again", async () => {
   await using place = await testNamespace();
@@ -132,7 +132,7 @@ test("an object without changes is not reconciled again", async () => {
   await copiesBecome(place, { one: "one", two: "two" });
   // Once for its creation and once for its Secret, while another object was reconciled.
   expect(operator.reconciled.filter((key) => parseKey(key).name === "one").length).toBeLessThanOrEqual(2);
-}, 60_000);
+}, 180_000);
 
 test("kubectl shows events, and repeated ones with a count", async () => {
   await using place = await testNamespace();
@@ -149,4 +149,4 @@ test("kubectl shows events, and repeated ones with a count", async () => {
   expect(await server.kubectl(sorted)).toMatch(/\nCopyFailed +3 +20\S+Z +copy-operator\n$/);
   const described = await server.kubectl(["describe", "configmap", "one", "-n", namespace]);
   expect(described).toMatch(/Warning +CopyFailed +\S+ \(x3 over \S+\) +copy-operator +no luck: x+…/);
-}, 60_000);
+}, 180_000);

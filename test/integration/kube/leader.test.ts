@@ -276,4 +276,4 @@ test("the journal detects a violation: without the fence, a frozen leader writes
   }
   await contest.close();
   expect(found).not.toEqual([]);
-}, 120_000);
+}, 180_000);

@@ -83,7 +83,7 @@ describe("Updates that users create", () => {
       agent.finish(uids[index] ?? "");
       await scene.until(`run-${["a", "b", "c"][index]}`, { Complete: "True/Updated" });
     }
-  }, 120_000);
+  }, 180_000);
 
   test("return their slot when their Workspace is deleted before they start", async () => {
     await using scene = await UpdateScene.open();
@@ -97,7 +97,7 @@ describe("Updates that users create", () => {
     await scene.client.delete(workspaces, scene.ref("a"));
     await scene.until("run-a", { Progressing: "False/WorkspaceNotFound" });
     await waitFor(() => next.started.length === 1, { timeoutMs: 45_000, what: "the next run to start" });
-  }, 60_000);
+  }, 180_000);
 
   test("that run hold their slots after a restart of the operator", async () => {
     await using scene = await UpdateScene.open();
@@ -113,7 +113,7 @@ describe("Updates that users create", () => {
     first.finish(uid);
     await waitFor(() => second.started.length === 1, { timeoutMs: 45_000, what: "the next run to start" });
     expect(conditionsOf(await scene.find("run-a"))["Complete"]).toBe("True/Updated");
-  }, 120_000);
+  }, 180_000);
 });
 
 test("a Workspace that a user creates waits for a slot before its pod is created", async () => {
@@ -132,7 +132,7 @@ test("a Workspace that a user creates waits for a slot before its pod is created
   await scene.createUpdate("run", "first");
   await scene.reconciled("first");
   expect((await scene.client.get(updates, scene.ref("run"))).status).toBeUndefined();
-}, 60_000);
+}, 180_000);
 
 test("pods that never start do not pile up: each returns its slot together with its pod, and all get their turn", async () => {
   const clock = new JumpingClock();

@@ -73,7 +73,7 @@ describe("finds", () => {
     for (const [index, [ref, commit]] of cases.entries()) {
       expect(await result(`a/${index}`, { ref })).toEqual({ kind: "found", commit });
     }
-  }, 30_000);
+  }, 180_000);
 
   test("a new commit, and reconciles only the Stacks that follow its branch", async () => {
     using server = gitServer();
@@ -88,7 +88,7 @@ describe("finds", () => {
     await waitFor(() => woken.length > 0);
     expect(woken).toEqual(["a/main"]);
     expect(read("a/main")).toEqual({ kind: "found", commit });
-  }, 30_000);
+  }, 180_000);
 
   test("the current commit when a poll is requested", async () => {
     using server = gitServer();
@@ -97,7 +97,7 @@ describe("finds", () => {
     await result("a/web");
     const commit = server.commit();
     expect(await result("a/web", { request: "2" })).toEqual({ kind: "found", commit });
-  }, 30_000);
+  }, 180_000);
 });
 
 describe("reports", () => {
@@ -132,7 +132,7 @@ describe("reports", () => {
         kind: "failed",
         problem,
       });
-    }, 30_000);
+    }, 180_000);
   }
 
   test("loopback addresses, unless they are allowed", async () => {
@@ -140,7 +140,7 @@ describe("reports", () => {
     const { result } = polling(server, { ...loopback, policy: { allowHttp: true, allowedAddresses: [] } });
     expect(await result("a/web")).toMatchObject({ problem: "refused" });
     expect(server.requests).toEqual([]);
-  }, 30_000);
+  }, 180_000);
 
   test("the third failure in a row of a repository that was polled before", async () => {
     using server = gitServer();
@@ -163,7 +163,7 @@ describe("reports", () => {
     await clock.advance(61_000);
     await waitFor(() => woken.length === 2);
     expect(read("a/web")).toEqual({ kind: "found", commit });
-  }, 30_000);
+  }, 180_000);
 });
 
 describe("a repository that has moved", () => {
@@ -176,7 +176,7 @@ describe("a repository that has moved", () => {
     const { result } = polling(server);
     const credentials: GitCredentials = { kind: "basic", username: "u", password: "p" };
     expect(await result("a/web", { url, credentials })).toEqual({ kind: "found", commit });
-  }, 30_000);
+  }, 180_000);
 
   test("is requested without credentials at another origin", async () => {
     using server = gitServer();
@@ -189,14 +189,14 @@ describe("a repository that has moved", () => {
     const credentials: GitCredentials = { kind: "basic", username: "u", password: "p" };
     expect(await result("a/web", { url, credentials })).toMatchObject({ kind: "failed" });
     expect(other.authorizations).toEqual([null]);
-  }, 30_000);
+  }, 180_000);
 
   test("is not requested at an address that is not allowed", async () => {
     using server = gitServer();
     server.moved = { from: "/old", to: "http://169.254.169.254/repo.git" };
     const url = server.url.replace("repo.git", "old");
     expect(await polling(server).result("a/web", { url })).toMatchObject({ kind: "failed", problem: "refused" });
-  }, 30_000);
+  }, 180_000);
 });
 
 describe("a GitHub App", () => {
@@ -233,7 +233,7 @@ describe("a GitHub App", () => {
     expect(await result("b/web", { credentials: wrong })).toMatchObject({ problem: "auth" });
     const other: GitCredentials = { ...credentials, installationId: "8" };
     expect(await result("c/web", { credentials: other })).toMatchObject({ problem: "auth" });
-  }, 30_000);
+  }, 180_000);
 });
 
 function tokenApi(respond: (request: Request) => Response): Disposable & { readonly url: string } {
@@ -263,7 +263,7 @@ describe("shares polls", () => {
     for (const key of keys) poller.forget(key);
     await clock.advance(600_000);
     expect(server.requests.length).toBe(paths.length + 5);
-  }, 60_000);
+  }, 180_000);
 
   test("not with other credentials", async () => {
     using server = gitServer();
@@ -274,5 +274,5 @@ describe("shares polls", () => {
     expect(await result("a/one", { credentials: right })).toEqual({ kind: "found", commit });
     expect(await result("b/one", { credentials: { ...right, password: "x" } })).toMatchObject({ problem: "auth" });
     expect(await result("a/one", { credentials: right })).toEqual({ kind: "found", commit });
-  }, 30_000);
+  }, 180_000);
 });

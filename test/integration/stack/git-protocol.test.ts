@@ -60,12 +60,12 @@ describe("this process reads", () => {
     const [discovery, ...others] = requests.map(({ path }) => path);
     expect(discovery).toBe("/web.git/info/refs?service=git-upload-pack");
     expect(others).toEqual(["/web.git/git-upload-pack", "/web.git/git-upload-pack"]);
-  }, 30_000);
+  }, 180_000);
 
   test("an empty repository: it has no refs", async () => {
     const { needsGit, listed } = await list({}, { path: "empty.git" });
     expect([needsGit, listed]).toEqual([false, { kind: "listed", commits: new Map() }]);
-  }, 30_000);
+  }, 180_000);
 
   test("a SHA-256 repository", async () => {
     const folder = join(root, "sha256.git");
@@ -78,7 +78,7 @@ describe("this process reads", () => {
     const { needsGit, listed } = await list({}, { path: "sha256.git" });
     expect([needsGit, listed]).toEqual([false, { kind: "listed", commits: new Map([["refs/heads/main", commit]]) }]);
     expect(commit).toHaveLength(64);
-  }, 30_000);
+  }, 180_000);
 
   test("a compressed response", async () => {
     const around: Around = async (request, serve) => {
@@ -90,7 +90,7 @@ describe("this process reads", () => {
     };
     const { needsGit, listed } = await list({ around });
     expect([needsGit, listed]).toEqual([false, all] as never);
-  }, 30_000);
+  }, 180_000);
 
   test("with the credentials in the first request", async () => {
     const credentials = { kind: "token", token: "secret" } as const;
@@ -99,7 +99,7 @@ describe("this process reads", () => {
     expect(requests.map(({ authorization }) => authorization)).toEqual(
       requests.map(() => `Basic ${btoa("git:secret")}`),
     );
-  }, 30_000);
+  }, 180_000);
 });
 
 describe("the certificate of a server", () => {
@@ -121,7 +121,7 @@ describe("the certificate of a server", () => {
     const tls = certificateFor("127.0.0.1");
     const listed = { kind: "listed", commits: new Map([["refs/heads/main", main]]) };
     expect(await listOver(tls, tls.cert)).toEqual(listed as never);
-  }, 30_000);
+  }, 180_000);
 
   test("is not trusted if another CA has signed it, or if it has another name; git explains that", async () => {
     const message = expect.stringContaining("is not trusted") as string;
@@ -129,7 +129,7 @@ describe("the certificate of a server", () => {
     expect(await listOver(certificateFor("127.0.0.1"), certificateFor("127.0.0.1").cert)).toEqual(untrusted);
     const other = certificateFor("git.example");
     expect(await listOver(other, other.cert)).toEqual(untrusted);
-  }, 30_000);
+  }, 180_000);
 });
 
 describe("a proxy", () => {
@@ -157,7 +157,7 @@ describe("a proxy", () => {
     } finally {
       await server.stop();
     }
-  }, 30_000);
+  }, 180_000);
 });
 
 const rejected = (status: number, headers?: Record<string, string>): GitServerOptions => ({
@@ -213,7 +213,7 @@ test("after a failure, this process discovers again what the server supports", a
   expect(listed).toMatchObject({ kind: "failed", problem: "unreachable" });
   expect(again).toEqual(all as never);
   expect(requests.filter(({ path }) => path.includes("/info/refs"))).toHaveLength(2);
-}, 30_000);
+}, 180_000);
 
 /** The server ignores the requested version of the protocol. */
 const version0: Around = (request, serve) => {
@@ -249,7 +249,7 @@ test("a page for people is no repository without branches", async () => {
     expect(needsGit).toBe(false);
     expect(listed).toMatchObject({ kind: "failed", problem: "notFound" });
   }
-}, 30_000);
+}, 180_000);
 
 test.each(odd)(
   "a git process reads %s, also the next time",
@@ -281,7 +281,7 @@ test("a connection that breaks within the response is no missing branch", async 
   } finally {
     await new Promise((resolve) => void server.close(resolve));
   }
-}, 30_000);
+}, 180_000);
 
 const socks = { all_proxy: "socks5://127.0.0.1:1" };
 const transports: readonly (readonly [string, string, Record<string, string>, "http" | "git"])[] = [

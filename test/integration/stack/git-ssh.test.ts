@@ -49,7 +49,7 @@ describe("SSH accepts or rejects", () => {
   test("the right key at a known host", async () => {
     const { privateKey } = keys.user;
     expect(await list(keys.user, ({ knownHosts }) => ({ privateKey, knownHosts }))).toEqual(found());
-  }, 30_000);
+  }, 180_000);
 
   test("a key with a passphrase", async () => {
     const { privateKey } = keys.locked;
@@ -57,13 +57,13 @@ describe("SSH accepts or rejects", () => {
     expect(await list(keys.locked, ({ knownHosts }) => ({ ...right, knownHosts }))).toEqual(found());
     const wrong = { privateKey, passphrase: "open barley" };
     expect(await list(keys.locked, ({ knownHosts }) => ({ ...wrong, knownHosts }))).toMatchObject({ problem: "auth" });
-  }, 30_000);
+  }, 180_000);
 
   test("another key", async () => {
     const { privateKey } = keys.other;
     const result = await list(keys.user, ({ knownHosts }) => ({ privateKey, knownHosts }));
     expect(result).toMatchObject({ kind: "failed", problem: "auth" });
-  }, 30_000);
+  }, 180_000);
 
   test("a host that is not known, or has another key", async () => {
     const { privateKey } = keys.user;
@@ -73,5 +73,5 @@ describe("SSH accepts or rejects", () => {
       knownHosts: `[127.0.0.1]:${port} ${keys.other.publicKey}`,
     }));
     expect(result).toMatchObject({ kind: "failed", problem: "refused" });
-  }, 30_000);
+  }, 180_000);
 });

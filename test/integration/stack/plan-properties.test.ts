@@ -118,7 +118,7 @@ describe("any view", () => {
         expect(view.stack.spec.protect).not.toBe(true);
       }
     }
-  }, 60_000);
+  }, 180_000);
 
   test("5,000 of them with requests for approvals: nothing that changes resources is created without an approved plan", () => {
     const chance = new Chance(3);
@@ -135,7 +135,7 @@ describe("any view", () => {
     }
     console.log(`    ${created} Updates that change resources`);
     expect(created).toBeGreaterThan(20);
-  }, 60_000);
+  }, 180_000);
 
   test("the same view leads to the same plan, and a written status is not changed again", () => {
     const chance = new Chance(2);
@@ -149,7 +149,7 @@ describe("any view", () => {
       const next = planStack(later);
       if (next.steps.length === 0) expect(stackStatus(later, next)).toEqual(status);
     }
-  }, 60_000);
+  }, 180_000);
 });
 
 interface Histories {
@@ -205,7 +205,7 @@ describe("any history", () => {
     );
     expect(Math.min(deleted, resting.length)).toBeGreaterThan(100);
     expect(corrected).toBeGreaterThan(50);
-  }, 120_000);
+  }, 180_000);
 
   test("300 of 60 passes with approvals: nothing changes without an unused approval of its plan; then the Stack settles", () => {
     const worlds = histories(300, { isGuarded: true });
@@ -218,5 +218,5 @@ describe("any history", () => {
       `    ${uses} Approvals used, ${releases} released, ${refusals} updates refused, ${resting.length} settled`,
     );
     expect(Math.min(uses ?? 0, releases ?? 0, refusals ?? 0, resting.length)).toBeGreaterThan(20);
-  }, 120_000);
+  }, 180_000);
 });

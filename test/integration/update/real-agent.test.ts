@@ -134,7 +134,7 @@ test("a program that fails is reported with its own messages", async () => {
   const done = await scene.until("broken", { Failed: "True/UpdateFailed" });
   expect(done.status?.message).toContain("Nonsense");
   await preparing.stop();
-}, 120_000);
+}, 180_000);
 
 test("an operation that hangs is stopped after its timeout, and the next one succeeds", async () => {
   await using scene = await UpdateScene.open();
@@ -160,7 +160,7 @@ test("an operation that hangs is stopped after its timeout, and the next one suc
   await gate.open("open");
   await scene.until("next", succeeded);
   await preparing.stop();
-}, 120_000);
+}, 180_000);
 
 test("Updates in a Workspace that lists no stacks run on stacks that exist, and create none", async () => {
   await using scene = await UpdateScene.open();

@@ -115,7 +115,7 @@ test("random views", () => {
     expect([seed, faults]).toEqual([seed, []]);
   }
   expect(kinds.size).toBe(11);
-}, 60_000);
+}, 180_000);
 
 function statusFaultsOf({ workspace }: WorkspaceView, status: NonNullable<Workspace["status"]>): string[] {
   const conditions = status.conditions ?? [];

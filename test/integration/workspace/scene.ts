@@ -23,7 +23,7 @@ import type { Operator, OperatorParts, Wiring } from "../harness/operator.ts";
 import { controllerOf, running } from "../harness/pods.ts";
 import { openPlace, Scene, type SceneParts } from "../harness/scene.ts";
 
-export const testTimeoutMs = 60_000;
+export const testTimeoutMs = 180_000;
 
 export const prepared: PrepareResult = {
   ok: true,

@@ -11,7 +11,7 @@ import { enforceProfile } from "../../../packages/operator/src/workspace/pod/sec
 import { podTemplateSchema, strategicMerge } from "../../../packages/operator/src/shared/objects/strategic-merge.ts";
 import type { JsonMap } from "../../../packages/operator/src/shared/objects/strategic-merge.ts";
 
-const testTimeoutMs = 120_000;
+const testTimeoutMs = 180_000;
 const settings = { agentImage: "agent:1", idleTimeoutMs: 0 };
 
 function workspace(namespace: string, spec: object): NormalWorkspace {
