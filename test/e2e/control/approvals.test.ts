@@ -222,15 +222,15 @@ test.concurrent(
     // Deletions are first.
     expect(deletion.summary).toMatch(/^1 to delete, 1 to create\ndelete   pulumi:index:Stash b\n/);
     const before = await readState("store");
-    expect(before).toContain("::b");
+    expect(before).toContain("Stash::b");
     await decide(deletion);
     await stackUntil(scene, "store", isAt("3"));
-    expect(await readState("store")).not.toContain("::b");
+    expect(await readState("store")).not.toContain("Stash::b");
 
     await kubectl(["delete", "stack", "store", ...at(scene), "--wait=false"]);
     const destroy = await awaiting("store", deletion);
     expect(destroy.summary).toContain("delete   pulumi:index:Stash a");
-    expect(await readState("store")).toContain("::a");
+    expect(await readState("store")).toContain("Stash::a");
     await decide(destroy);
     await kubectl(["wait", "--for=delete", "stack/store", ...at(scene), "--timeout=240s"]);
     expect(await readVolume(scene, `cat ${stateFile("store")}`)).not.toContain('"urn"');
