@@ -3,6 +3,7 @@ import { fetchTransport, type Client, type Credentials } from "@pko/kube";
 
 import type { ApiServer } from "./api-server.ts";
 import { sharedApiServer } from "./shared-api-server.ts";
+import { waitFor } from "./wait-for.ts";
 
 export interface TestNamespace extends AsyncDisposable {
   readonly name: string;
@@ -86,7 +87,9 @@ const namespaceController = "system:serviceaccount:kube-system:namespace-control
 
 async function emptyCollection(credentials: Credentials, path: string): Promise<void> {
   const options = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0, propagationPolicy: "Background" };
-  const deleted = await request(credentials, `DELETE ${path}`, { body: options, as: namespaceController });
+  const remove = () => request(credentials, `DELETE ${path}`, { body: options, as: namespaceController });
+  // Thousands of objects exceed the time of a request on a busy machine.
+  const deleted = await waitFor(remove, { timeoutMs: 150_000, what: `${path} to be deleted` });
   // Of most kinds there are none.
   if (deleted.items.length === 0) return;
   const left = await request(credentials, `GET ${path}`);

@@ -23,7 +23,7 @@ export async function waitFor<T>(
   condition: () => T | undefined | false | Promise<T | undefined | false>,
   options: WaitOptions = {},
 ): Promise<T> {
-  const { timeoutMs = 30_000, what = condition.toString(), pollMs = 20 } = options;
+  const { timeoutMs = 60_000, what = condition.toString(), pollMs = 20 } = options;
   const started = performance.now();
   let cause: unknown;
   do {

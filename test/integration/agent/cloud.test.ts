@@ -243,7 +243,7 @@ describe("an update that an interrupted run left behind", () => {
         expect(gate).toBeDefined();
         await first.startRun("one", { kind: "up" });
         const stack = () => cloud.stack(`acme/demo/${name.split("/").at(-1)}`);
-        const left = await waitFor(() => stack()?.active, { timeoutMs: 30_000 });
+        const left = await waitFor(() => stack()?.active, { timeoutMs: 120_000 });
         // Like a node failure.
         await first.dispose();
         expect(left.environment["ci.build.id"]).toBe("w1/one");
@@ -267,7 +267,7 @@ describe("an update that an interrupted run left behind", () => {
       await web.prepare(gatedProgram, { name });
       const gate = new Gate(web);
       await web.startRun("one", { kind: "up" }, { timeouts: { totalSeconds: 5 } });
-      const left = await waitFor(() => cloud.stack(name)?.active, { timeoutMs: 30_000 });
+      const left = await waitFor(() => cloud.stack(name)?.active, { timeoutMs: 120_000 });
       expect(await web.result("one")).toMatchObject({ outcome: "failed", error: { class: "timedOut" } });
       expect(left.result).toBe("cancelled");
       await web.startRun("two", { kind: "up" });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { program, stash, TestWorkspace } from "./harness.ts";
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(300_000);
 
 const check = { kind: "refresh", previewOnly: true } as const;
 const base = (value: string) => program({ name: "base", outputs: { value, nested: { list: [1, value] } } });

@@ -18,7 +18,7 @@ import { join } from "node:path";
 import { buildAgent } from "@pko/agent/build";
 import { program, stash, TestWorkspace, toolFolders, tools } from "./harness.ts";
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(300_000);
 
 describe("programs", () => {
   test("an error of the program is in the result with its line", async () => {

@@ -6,7 +6,7 @@ import { protocolVersion, type PrepareRequest } from "@pko/rpc";
 
 import { program, pulumi, stash, TestWorkspace } from "./harness.ts";
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(300_000);
 
 describe("operations on a stack", () => {
   const web = new TestWorkspace();

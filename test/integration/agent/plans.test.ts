@@ -10,7 +10,7 @@ import type { WatchUpdate } from "@pko/rpc/watch";
 import { Gate } from "./gate.ts";
 import { program, pulumi, stash, TestWorkspace, toolFolders } from "./harness.ts";
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(300_000);
 
 const urn = (name: string): string => `urn:pulumi:dev::demo::pulumi:index:Stash::${name}`;
 const secretItem = (value: string) => ({ key: "token", value: { from: "value" as const, value }, secret: true });

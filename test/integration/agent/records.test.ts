@@ -9,7 +9,7 @@ import type { WatchUpdate } from "@pko/rpc/watch";
 import { Gate } from "./gate.ts";
 import { program, stash, TestWorkspace } from "./harness.ts";
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(300_000);
 
 const urn = (name: string): string => `urn:pulumi:dev::demo::pulumi:index:Stash::${name}`;
 const stack = "urn:pulumi:dev::demo::pulumi:pulumi:Stack::demo-dev";

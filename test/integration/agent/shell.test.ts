@@ -8,7 +8,7 @@ import { createRepository, serveGit } from "@pko/agent/testing";
 import type { Source } from "@pko/rpc";
 import { pulumi, stash, TestWorkspace, toolFolders } from "./harness.ts";
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(300_000);
 
 const root = mkdtempSync(join(tmpdir(), "pko-agent-shell-"));
 const server = serveGit(root);

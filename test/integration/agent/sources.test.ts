@@ -19,7 +19,7 @@ import type { Source } from "@pko/rpc";
 import { waitFor } from "@pko/testkit";
 import { program, stash, TestWorkspace } from "./harness.ts";
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(300_000);
 
 const root = mkdtempSync(join(tmpdir(), "pko-agent-git-"));
 const server = serveGit(root);

@@ -262,7 +262,7 @@ describe("a workspace that lists two stacks", () => {
     await web.tryPrepareStacks(gatedProgram, [{ name: "dev" }, { name: "prod" }]);
     const gate = new Gate(web);
     await web.startRun("up-1", up, { stack: "dev" });
-    await waitFor(() => locks(web, "dev").length > 0, { timeoutMs: 30_000, what: "the lock of the run" });
+    await waitFor(() => locks(web, "dev").length > 0, { timeoutMs: 120_000, what: "the lock of the run" });
     await untilStateIsWritten(web);
     await web.kill("SIGKILL");
     killAllIn(web.share);

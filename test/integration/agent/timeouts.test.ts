@@ -8,7 +8,7 @@ import { waitFor } from "@pko/testkit";
 import { Gate, gatedProgram } from "./gate.ts";
 import { program, pulumi, stash, TestWorkspace, toolFolders } from "./harness.ts";
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(300_000);
 
 const working = program({ resources: { first: stash("quick") } });
 
@@ -72,7 +72,7 @@ describe("a hung run", () => {
   test("that ignores SIGINT is killed after the grace period, and its lock is removed immediately", async () => {
     const web = await hungWorkspace(stubborn);
     await web.startRun("up-1", { kind: "up" }, { timeouts: { totalSeconds: 8 } });
-    await waitFor(() => locks(web).length > 0, { timeoutMs: 30_000, what: "the lock of the run" });
+    await waitFor(() => locks(web).length > 0, { timeoutMs: 120_000, what: "the lock of the run" });
     const updates = await web.updates("up-1");
     expect(JSON.stringify(updates)).toContain("removed the lock that an interrupted run left behind");
     expect(updates.at(-1)).toMatchObject({ type: "result", result: timedOut });
@@ -86,7 +86,7 @@ describe("a hung run", () => {
   test("whose lock was removed by a user is killed, and the lock of the user stays", async () => {
     const web = await hungWorkspace(stubborn);
     await web.startRun("up-1", { kind: "up" }, { timeouts: { totalSeconds: 8 } });
-    await waitFor(() => locks(web).length > 0, { timeoutMs: 30_000, what: "the lock of the run" });
+    await waitFor(() => locks(web).length > 0, { timeoutMs: 120_000, what: "the lock of the run" });
     const [own = ""] = locks(web);
     const lock = { username: "someone", hostname: "laptop", pid: 7, timestamp: new Date().toISOString() };
     writeFileSync(join(web.backend, ".pulumi/locks/organization/demo/dev", own), JSON.stringify(lock));
@@ -99,7 +99,7 @@ describe("a hung run", () => {
     const web = await hungWorkspace();
     const startedAt = Date.now();
     await web.startRun("up-1", { kind: "up" }, { timeouts: { totalSeconds: 5 } });
-    await waitFor(() => locks(web).length > 0, { timeoutMs: 30_000, what: "the lock of the run" });
+    await waitFor(() => locks(web).length > 0, { timeoutMs: 120_000, what: "the lock of the run" });
     await web.kill("SIGKILL");
     await waitFor(() => Date.now() - startedAt > 5_000, { what: "the timeout" });
     expect(processes(web)).not.toEqual([]);
