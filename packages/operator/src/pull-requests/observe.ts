@@ -8,7 +8,7 @@ import {
   type Stack,
   type Update,
 } from "@pko/api";
-import { refKey, type Key, type Moment, type Store } from "@pko/kube";
+import { isOwnedBy, refKey, type Key, type Moment, type Store } from "@pko/kube";
 
 import { secretValues } from "../forge/credentials.ts";
 import { versionOf } from "../inputs/reference-poller.ts";
@@ -55,21 +55,27 @@ export async function observePullRequests(
   return { now, stack, spec, operatorSuspended, previews, runs, ...forge, ...heads };
 }
 
-/** Of the previews that exist, and of those that were cancelled. The Workspace of a preview has its name. */
+/**
+ * Of the previews that exist, which own them: anybody may create an Update that names the same Workspace. Of those that were
+ * cancelled and no longer exist, only what was reported before counts, which nobody but the operator can record.
+ */
 export function runsOf(
   updates: Pick<Store<Update>, "byIndex">,
   { metadata, status }: Stack,
   previews: readonly Stack[],
 ): PreviewRun[] {
   const { name = "", namespace = "" } = metadata;
-  const present = previews.flatMap((preview) => pullRequestNumberOf(preview) ?? []);
+  const present = new Map(previews.map((preview) => [pullRequestNumberOf(preview), preview.metadata.uid]));
   const cancelled = (status?.cancelledPreviews ?? []).map(({ number }) => number);
-  return [...new Set([...present, ...cancelled])].flatMap((number) => {
+  return [...new Set([...present.keys(), ...cancelled])].flatMap((number = 0) => {
     const workspace = refKey({ namespace, name: previewNameOf(name, number) });
+    const uid = present.get(number) ?? "";
     return updates.byIndex(workspaceIndex, workspace).flatMap((update): PreviewRun[] => {
       const commit = commitOf(update);
       const isReported = isComplete(update) && update.status?.report !== undefined && !isReportDue(update);
-      return commit === undefined ? [] : [{ number, commit, isReported }];
+      return commit === undefined || !(isReported || isOwnedBy(update, { uid }))
+        ? []
+        : [{ number, commit, isReported }];
     });
   });
 }

@@ -117,6 +117,13 @@ test.each(orders)("an Update is superseded by %s", (...row) => {
   expect(subjectOf({ update: updateOf({}, changes), siblings: [before] })?.isSuperseded).toBe(expected);
 });
 
+test("an Update of somebody else in the same Workspace supersedes nothing", () => {
+  const later = sibling(commit, "2030-01-01T00:00:01Z", { report: { commentID: "9" } });
+  const { ownerReferences: _, ...metadata } = later.metadata;
+  expect(subjectOf({ siblings: [{ ...later, metadata }] })).toMatchObject({ isSuperseded: false });
+  expect(subjectOf({ siblings: [{ ...later, metadata }] })).not.toContainKey("commentID");
+});
+
 const preview = { spec: { type: "preview", workspaceName: "web" } } as const;
 const comments: readonly (readonly [string, Update, boolean])[] = [
   ["a later preview of another commit", { ...sibling(other, "2030-01-01T00:00:01Z"), ...preview }, true],
