@@ -15,7 +15,7 @@ import { versionOf } from "../inputs/reference-poller.ts";
 import type { Suspension } from "../shared/channels/suspension.ts";
 import { findCondition } from "../shared/objects/conditions.ts";
 import { findSecret } from "../shared/objects/find-secret.ts";
-import { pullRequestNumberOf } from "../shared/pull-request-preview.ts";
+import { isDeleting, pullRequestNumberOf, wantsPreviews } from "../shared/pull-request-preview.ts";
 import { commitOf, isReportDue, workspaceIndex } from "../shared/updates.ts";
 import { targetAt } from "./forge.ts";
 import { previewOwnerIndex } from "./indexes.ts";
@@ -23,7 +23,7 @@ import * as messages from "./messages.ts";
 import { noHeads, observeHeads, unlistedHeads, type HeadsWorld } from "./observe-heads.ts";
 import type { ForgeFollow, ForgePollResult, PullRequestPoller } from "./poller.ts";
 import { previewNameOf } from "./preview-stack.ts";
-import { isDeleting, wantsPreviews, type ForgeView, type PreviewRun, type PullRequestsView } from "./view.ts";
+import type { ForgeView, PreviewRun, PullRequestsView } from "./view.ts";
 
 export interface PullRequestsWorld extends HeadsWorld {
   /** With `previewIndexers`. */

@@ -5,10 +5,10 @@ import { isOwnedBy, keyOf, refKey, type Key, type Moment, type Store } from "@pk
 
 import type { ForgeLimits } from "../forge/forge-limits.ts";
 import type { Suspension } from "../shared/channels/suspension.ts";
-import { pullRequestNumberOf } from "../shared/pull-request-preview.ts";
+import { isDeleting, pullRequestNumberOf, wantsPreviews } from "../shared/pull-request-preview.ts";
 import { commitOf, workspaceIndex, workspaceKeyOf } from "../shared/updates.ts";
 import type { ClassReader } from "../shared/workspace-classes.ts";
-import { operationOf } from "./desired/commit-status.ts";
+import { operationOf, parentOf } from "./desired/commit-status.ts";
 import { planFate } from "./plan-fate.ts";
 import type { Delivered, ReportMemory, ReportView, Subject } from "./view.ts";
 
@@ -50,6 +50,7 @@ function subjectOf(world: ReportWorld, update: Update): Subject | undefined {
     ...comparedWithOthers(world.updates, stack, update),
     isNamed: namesIn(stack).includes(update.metadata.name ?? ""),
     isSuspended: world.suspension.isOn || (specOf(stack)?.suspend ?? false),
+    isAbandoned: isAbandoned(world.stacks, stack),
     forge: world.limits.stateOf(forgeLine(stack, target.url), keyOf(update)),
   };
 }
@@ -102,6 +103,14 @@ const isPreviewOfCommit = (update: Update): boolean =>
 function pullRequestOf(stack: Stack): { readonly pullRequest?: number } {
   const pullRequest = pullRequestNumberOf(stack);
   return pullRequest === undefined ? {} : { pullRequest };
+}
+
+/** A Stack that still previews pull requests reports itself which of its previews have no result. */
+function isAbandoned(stacks: Store<Stack>, preview: Stack): boolean {
+  const owner = parentOf(preview);
+  if (!owner || !isDeleting(preview) || pullRequestNumberOf(preview) === undefined) return false;
+  const parent = stacks.get(refKey({ namespace: preview.metadata.namespace ?? "", name: owner.name }));
+  return parent?.metadata.uid !== owner.uid || !wantsPreviews(parent);
 }
 
 /** The other Updates that the Stack owns. Anybody may create one in its Workspace. */
