@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { triggerAnnotation, type Update, type UpdateStatus } from "@pko/api";
+import { triggerAnnotation, type Stack, type Update, type UpdateStatus } from "@pko/api";
 import type { Store } from "@pko/kube";
 
-import { runsOf } from "./observe.ts";
-import { aParent, aPreview, commits } from "./testing/views.ts";
+import { observePullRequests, runsOf, type PullRequestsWorld } from "./observe.ts";
+import { aParent, aPreview, commits, now } from "./testing/views.ts";
 
 const [commit] = commits;
 const head = { number: 1, commit };
@@ -55,6 +55,22 @@ test("nobody reports the run of a preview that no longer exists, but its result 
   expect(runsOf(storeOf(updateWith({})), cancelled, [])).toEqual([]);
   const ended = updateWith({ conditions: [complete], report: { state: "success" } }, []);
   expect(runsOf(storeOf(ended), cancelled, [])).toEqual([{ ...head, isReported: true }]);
+});
+
+test("the password in the URL of a repository that cannot be derived is not shown", async () => {
+  const stack = aParent({
+    projectRepo: "https://user:sec@ret@git.example.com/.git",
+    pullRequests: { type: "Gitea", secretRef: { name: "forge" } },
+  });
+  const stacks: Pick<Store<Stack>, "get" | "byIndex"> = { get: () => stack, byIndex: () => [] };
+  const part = { stacks, updates: storeOf(updateWith({})), suspension: { isOn: false } };
+  const view = await observePullRequests(part as unknown as PullRequestsWorld, "default/web", {
+    now,
+    memory: undefined,
+    signal: AbortSignal.timeout(30_000),
+  });
+  expect(view?.forge).toMatchObject({ kind: "failed", problem: "credentials" });
+  expect(JSON.stringify(view?.forge)).toContain("The pull requests of https://git.example.com/.git cannot be read");
 });
 
 function storeOf(update: Update): Pick<Store<Update>, "byIndex"> {

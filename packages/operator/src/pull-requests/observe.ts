@@ -17,6 +17,7 @@ import { findCondition } from "../shared/objects/conditions.ts";
 import { findSecret } from "../shared/objects/find-secret.ts";
 import { isDeleting, pullRequestNumberOf, wantsPreviews } from "../shared/pull-request-preview.ts";
 import { commitOf, isReportDue, workspaceIndex } from "../shared/updates.ts";
+import { withoutPassword } from "../sources/without-password.ts";
 import { targetAt } from "./forge.ts";
 import { previewOwnerIndex } from "./indexes.ts";
 import * as messages from "./messages.ts";
@@ -107,7 +108,7 @@ async function observeForge(
   if (source.kind !== "git" || !pullRequests) return unread;
   const { url } = source.repository;
   const target = targetAt(pullRequests.forge, url);
-  if (typeof target === "string") return { forge: missing(url, target), secrets: [] };
+  if (typeof target === "string") return { forge: missing(withoutPassword(url), target), secrets: [] };
   const { name } = pullRequests.forge.secretRef;
   const found = await findSecret(client, { namespace, name }, signal);
   const secret = found === "forbidden" ? undefined : found;
