@@ -136,7 +136,15 @@ function kindOf(response: ForgeResponse, isLimited: boolean): ForgeErrorKind {
   return status >= 400 && status <= 499 && status !== 408 ? "invalid" : "unavailable";
 }
 
+/** A forge that names a longer time, such as one in another unit, is called earlier. */
+const maxRetryAfterMs = 24 * 60 * 60_000;
+
 function retryAfterMsOf(response: ForgeResponse): number | undefined {
+  const ms = namedMs(response);
+  return ms === undefined ? undefined : Math.min(ms, maxRetryAfterMs);
+}
+
+function namedMs(response: ForgeResponse): number | undefined {
   const { retryAfterSeconds } = retryAfter(response);
   if (retryAfterSeconds !== undefined) return retryAfterSeconds * 1000;
   if (response.header("x-ratelimit-remaining") !== "0") return undefined;

@@ -234,6 +234,11 @@ const answers: readonly (readonly [string, Response, Partial<ForgeError>])[] = [
     new Response("", { status: 429, headers: { "retry-after": "7" } }),
     { kind: "rateLimited", retryAfterMs: 7000 },
   ],
+  [
+    "429 with an absurd time",
+    new Response("", { status: 429, headers: { "retry-after": "9".repeat(400) } }),
+    { kind: "rateLimited", retryAfterMs: 86_400_000 },
+  ],
   ["429", new Response("", { status: 429 }), { kind: "rateLimited" }],
   [
     "GitHub's secondary limit",

@@ -182,6 +182,27 @@ test("a running preview is cancelled when its pull request closes, and the forge
   });
 });
 
+test("the forge does not show a preview as running when its Stack is deleted, or previews no pull requests any more", async () => {
+  const { scene: opened, forge, server, first, spec } = await openReview();
+  await using scene = opened;
+  scene.simulator.script.update = ({ spec: run }) => ({ end: run?.type === "preview" ? "never" : "succeeded" });
+  const head = server.commit("feature");
+  forge.pullRequests = [pullRequest(1, head)];
+  for (const name of ["web", "api"]) await scene.stack(name, { ...spec(), destroyOnFinalize: true });
+  for (const name of ["web", "api"]) await scene.isReady(name, first);
+  const last = (name: string): string | undefined =>
+    forge.statuses.findLast(({ context }) => context === `pulumi/${scene.namespace}/${name}/preview`)?.state;
+  for (const name of ["web", "api"]) await waitFor(() => last(name) === "pending", { what: `the preview of ${name}` });
+  const { pullRequests: _, ...without } = spec();
+  await scene.stack("web", { ...without, destroyOnFinalize: true });
+  await scene.delete("api");
+  await Promise.all(["web-pr-1", "api-pr-1"].map((name) => scene.isDeleted(name)));
+  // Whether the end of the run is reported, too, depends on what the operator finds first.
+  for (const name of ["web", "api"]) {
+    await waitFor(() => ["error", "failure"].includes(last(name) ?? ""), { what: `the end of the preview of ${name}` });
+  }
+});
+
 test("filters, forks and the limit select pull requests, and the previews go with the field", async () => {
   const { scene: opened, forge, server, first, spec } = await openReview();
   await using scene = opened;

@@ -54,6 +54,12 @@ const isSuperseded = async ({ scene, request }: Waiting) =>
     (stack) => reasonOf(stack) === "AwaitingApproval" && stack.status?.approval?.updateName !== request.updateName,
   );
 
+const eventMessages = async ({ client, namespace }: StackScene): Promise<string[]> => {
+  const events = { apiVersion: "v1", kind: "Event", plural: "events", namespaced: true } as const;
+  const { items } = await client.list(events, { namespace });
+  return items.flatMap((event) => ("message" in event ? [String(event.message)] : []));
+};
+
 const checkedOut = async ({ scene }: Waiting) => (await scene.client.get(workspaces, scene.ref("web"))).spec?.git?.ref;
 
 test(
@@ -133,6 +139,12 @@ test(
     scene.jump(pollMs);
     await isSuperseded(stage);
     expect(scene.runs).toEqual([`preview@${planned}`, `preview@${second}`]);
+    await waitFor(
+      async () => (await eventMessages(scene)).some((text) => text.includes("commits cannot be compared")),
+      {
+        what: "an event that says why",
+      },
+    );
   },
   testTimeoutMs,
 );

@@ -34,6 +34,8 @@ interface Request<T> {
 const maxInFlight = 2;
 const leastRestMs = 1000;
 const mostRestMs = 60_000;
+/** Of more, those that nobody waits for, and that do not rest, are forgotten: tenants choose the hosts. */
+const maxKnown = 1000;
 
 export class ForgeLimits {
   readonly #lines = new Map<string, Line>();
@@ -76,7 +78,9 @@ export class ForgeLimits {
     this.leave(key);
     try {
       const result = await send();
-      recordResult(known, failureIn(result), line);
+      const failure = failureIn(result);
+      if (failure) this.#forgetOld(failure.at);
+      recordResult(known, failure, line);
       return result;
     } finally {
       known.inFlight -= 1;
@@ -88,6 +92,13 @@ export class ForgeLimits {
     const known = this.#lines.get(line) ?? { inFlight: 0, failures: 0, restUntil: 0, waiting: new Map() };
     this.#lines.set(line, known);
     return known;
+  }
+
+  #forgetOld(now: number): void {
+    if (this.#lines.size < maxKnown) return;
+    for (const [line, { inFlight, waiting, restUntil }] of this.#lines) {
+      if (inFlight === 0 && waiting.size === 0 && restUntil <= now) this.#lines.delete(line);
+    }
   }
 
   #wakeNext(line: string): void {

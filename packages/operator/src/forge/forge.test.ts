@@ -105,6 +105,20 @@ describe("limits", () => {
     expect(restOf(limits)).toBeGreaterThan(500_000);
   });
 
+  test("forges that failed, and are not called any more, are forgotten when there are many", async () => {
+    const limits = new ForgeLimits(() => undefined);
+    const fail = (line: string, at: number) =>
+      limits.run({
+        line,
+        key: "team/one",
+        send: () => Promise.resolve({ error: "unavailable", at } as const),
+        failureIn: (failure) => failure,
+      });
+    for (let line = 0; line < 1500; line++) await fail(`team ${line}`, line * 10_000);
+    expect(limits.stateOf("team 0", "team/two").restUntil).toBe(0);
+    expect(limits.stateOf("team 1499", "team/two").restUntil).toBeGreaterThan(14_990_000);
+  });
+
   test("a rejected request is no reason to rest", async () => {
     const { limits } = opened();
     await run(limits, { error: "unauthorized" });

@@ -8,22 +8,23 @@ import {
   type Stack,
   type Update,
 } from "@pko/api";
-import { refKey, type Key, type Moment, type Store } from "@pko/kube";
+import { isOwnedBy, refKey, type Key, type Moment, type Store } from "@pko/kube";
 
 import { secretValues } from "../forge/credentials.ts";
 import { versionOf } from "../inputs/reference-poller.ts";
 import type { Suspension } from "../shared/channels/suspension.ts";
 import { findCondition } from "../shared/objects/conditions.ts";
 import { findSecret } from "../shared/objects/find-secret.ts";
-import { pullRequestNumberOf } from "../shared/pull-request-preview.ts";
+import { isDeleting, pullRequestNumberOf, wantsPreviews } from "../shared/pull-request-preview.ts";
 import { commitOf, isReportDue, workspaceIndex } from "../shared/updates.ts";
+import { withoutPassword } from "../sources/without-password.ts";
 import { targetAt } from "./forge.ts";
 import { previewOwnerIndex } from "./indexes.ts";
 import * as messages from "./messages.ts";
 import { noHeads, observeHeads, unlistedHeads, type HeadsWorld } from "./observe-heads.ts";
 import type { ForgeFollow, ForgePollResult, PullRequestPoller } from "./poller.ts";
 import { previewNameOf } from "./preview-stack.ts";
-import { isDeleting, wantsPreviews, type ForgeView, type PreviewRun, type PullRequestsView } from "./view.ts";
+import type { ForgeView, PreviewRun, PullRequestsView } from "./view.ts";
 
 export interface PullRequestsWorld extends HeadsWorld {
   /** With `previewIndexers`. */
@@ -55,21 +56,27 @@ export async function observePullRequests(
   return { now, stack, spec, operatorSuspended, previews, runs, ...forge, ...heads };
 }
 
-/** Of the previews that exist, and of those that were cancelled. The Workspace of a preview has its name. */
+/**
+ * Of the previews that exist, which own them: anybody may create an Update that names the same Workspace. Of those that were
+ * cancelled and no longer exist, only what was reported before counts, which nobody but the operator can record.
+ */
 export function runsOf(
   updates: Pick<Store<Update>, "byIndex">,
   { metadata, status }: Stack,
   previews: readonly Stack[],
 ): PreviewRun[] {
   const { name = "", namespace = "" } = metadata;
-  const present = previews.flatMap((preview) => pullRequestNumberOf(preview) ?? []);
+  const present = new Map(previews.map((preview) => [pullRequestNumberOf(preview), preview.metadata.uid]));
   const cancelled = (status?.cancelledPreviews ?? []).map(({ number }) => number);
-  return [...new Set([...present, ...cancelled])].flatMap((number) => {
+  return [...new Set([...present.keys(), ...cancelled])].flatMap((number = 0) => {
     const workspace = refKey({ namespace, name: previewNameOf(name, number) });
+    const uid = present.get(number) ?? "";
     return updates.byIndex(workspaceIndex, workspace).flatMap((update): PreviewRun[] => {
       const commit = commitOf(update);
       const isReported = isComplete(update) && update.status?.report !== undefined && !isReportDue(update);
-      return commit === undefined ? [] : [{ number, commit, isReported }];
+      return commit === undefined || !(isReported || isOwnedBy(update, { uid }))
+        ? []
+        : [{ number, commit, isReported }];
     });
   });
 }
@@ -101,7 +108,7 @@ async function observeForge(
   if (source.kind !== "git" || !pullRequests) return unread;
   const { url } = source.repository;
   const target = targetAt(pullRequests.forge, url);
-  if (typeof target === "string") return { forge: missing(url, target), secrets: [] };
+  if (typeof target === "string") return { forge: missing(withoutPassword(url), target), secrets: [] };
   const { name } = pullRequests.forge.secretRef;
   const found = await findSecret(client, { namespace, name }, signal);
   const secret = found === "forbidden" ? undefined : found;

@@ -59,11 +59,3 @@ interface LearnedFacts {
 }
 
 export type Blockage = Occupied | { readonly kind: "rejected"; readonly rejection: Rejection };
-
-export const isDeleting = ({ metadata }: Pick<Stack, "metadata">): boolean => metadata.deletionTimestamp !== undefined;
-
-/** Whether or not it is suspended. */
-export function wantsPreviews(stack: Stack): boolean {
-  const spec: Partial<Stack["spec"]> | undefined = stack.spec;
-  return spec?.pullRequests !== undefined && !isDeleting(stack);
-}

@@ -22,6 +22,8 @@ const other = "f".repeat(40);
 
 interface Scene {
   readonly stack?: Stack;
+  /** Instead of `stack`. */
+  readonly stacks?: readonly Stack[];
   readonly siblings?: readonly Update[];
   readonly update?: Update;
   readonly applied?: ClassView;
@@ -43,7 +45,7 @@ function observed(scene: Scene): ReportView | undefined {
   const { update = updateOf(), siblings = [], applied = { kind: "none" }, isSuspended = false } = scene;
   const world = {
     updates: storeOf([update, ...siblings], workspaceKeyOf),
-    stacks: storeOf([scene.stack ?? reporting], keyOf),
+    stacks: storeOf(scene.stacks ?? [scene.stack ?? reporting], keyOf),
     classes: () => applied,
     suspension: { isOn: isSuspended },
     limits: new ForgeLimits(() => undefined),
@@ -115,6 +117,13 @@ const orders: readonly (readonly [string, Update, Partial<Update>, boolean])[] =
 test.each(orders)("an Update is superseded by %s", (...row) => {
   const [, before, changes, expected] = row;
   expect(subjectOf({ update: updateOf({}, changes), siblings: [before] })?.isSuperseded).toBe(expected);
+});
+
+test("an Update of somebody else in the same Workspace supersedes nothing", () => {
+  const later = sibling(commit, "2030-01-01T00:00:01Z", { report: { commentID: "9" } });
+  const { ownerReferences: _, ...metadata } = later.metadata;
+  expect(subjectOf({ siblings: [{ ...later, metadata }] })).toMatchObject({ isSuperseded: false });
+  expect(subjectOf({ siblings: [{ ...later, metadata }] })).not.toContainKey("commentID");
 });
 
 const preview = { spec: { type: "preview", workspaceName: "web" } } as const;
@@ -205,6 +214,41 @@ test.each([
   expect(subjectOf({ stack: { ...reporting, metadata: { ...stack.metadata, annotations } } })?.pullRequest).toBe(
     expected,
   );
+});
+
+describe("a preview of a pull request that is deleted", () => {
+  const parent: Stack = { ...stack, spec: { ...stack.spec, pullRequests: { type: "GitHub" } } };
+  const owner = { apiVersion: "pulumi.com/v1", kind: "Stack", name: "web", uid: "stack-uid", controller: true };
+  const deletionTimestamp = "2030-01-01T00:00:00Z";
+  const child: Stack = {
+    ...reporting,
+    metadata: {
+      name: "web-pr-7",
+      namespace: "apps",
+      uid: "child-uid",
+      annotations: { [pullRequestAnnotation]: "7" },
+      ownerReferences: [owner],
+      deletionTimestamp,
+    },
+  };
+  const ownerReferences = [{ apiVersion: "pulumi.com/v1", kind: "Stack", name: "web-pr-7", uid: "child-uid" }];
+  const update = updateOf(running, {
+    metadata: { ...updateOf().metadata, ownerReferences },
+    spec: { type: "preview", workspaceName: "web-pr-7" },
+  });
+  const { deletionTimestamp: _, ...metadata } = child.metadata;
+
+  const scenes: readonly (readonly [string, readonly Stack[], boolean])[] = [
+    ["not while its Stack previews pull requests, and reports that itself", [parent, child], false],
+    ["if its Stack previews none any more", [stack, child], true],
+    ["if its Stack is deleted", [{ ...parent, metadata: { ...stack.metadata, deletionTimestamp } }, child], true],
+    ["if its Stack no longer exists", [child], true],
+    ["if another Stack has the name", [{ ...parent, metadata: { ...stack.metadata, uid: "new" } }, child], true],
+    ["not before it is deleted", [stack, { ...child, metadata }], false],
+  ];
+  test.each(scenes)("has no result: %s", (_name, stacks, expected) => {
+    expect(subjectOf({ stacks, update })?.isAbandoned).toBe(expected);
+  });
 });
 
 test("a Stack is suspended by itself or with the whole operator", () => {

@@ -1,14 +1,14 @@
 /** All reads of a report's pass, except those of its steps. */
 import { isComplete, stackKind, type ReportSettings, type Stack, type StackSpec, type Update } from "@pko/api";
 import { targetOf } from "@pko/forge";
-import { keyOf, refKey, type Key, type Moment, type Store } from "@pko/kube";
+import { isOwnedBy, keyOf, refKey, type Key, type Moment, type Store } from "@pko/kube";
 
 import type { ForgeLimits } from "../forge/forge-limits.ts";
 import type { Suspension } from "../shared/channels/suspension.ts";
-import { pullRequestNumberOf } from "../shared/pull-request-preview.ts";
-import { commitOf, workspaceIndex } from "../shared/updates.ts";
+import { isDeleting, pullRequestNumberOf, wantsPreviews } from "../shared/pull-request-preview.ts";
+import { commitOf, workspaceIndex, workspaceKeyOf } from "../shared/updates.ts";
 import type { ClassReader } from "../shared/workspace-classes.ts";
-import { operationOf } from "./desired/commit-status.ts";
+import { operationOf, parentOf } from "./desired/commit-status.ts";
 import { planFate } from "./plan-fate.ts";
 import type { Delivered, ReportMemory, ReportView, Subject } from "./view.ts";
 
@@ -50,6 +50,7 @@ function subjectOf(world: ReportWorld, update: Update): Subject | undefined {
     ...comparedWithOthers(world.updates, stack, update),
     isNamed: namesIn(stack).includes(update.metadata.name ?? ""),
     isSuspended: world.suspension.isOn || (specOf(stack)?.suspend ?? false),
+    isAbandoned: isAbandoned(world.stacks, stack),
     forge: world.limits.stateOf(forgeLine(stack, target.url), keyOf(update)),
   };
 }
@@ -58,7 +59,7 @@ type Compared = Pick<Subject, "isSuperseded" | "isCommentOutdated" | "plan" | "c
 
 /** What depends on the other Updates of the Stack. */
 function comparedWithOthers(updates: Store<Update>, stack: Stack, update: Update): Compared {
-  const siblings = siblingsOf(updates, update);
+  const siblings = siblingsOf(updates, stack, update);
   const later = siblings.filter((other) => isLater(other, update));
   const plan = planFate({ stack, update, later });
   const commentID = update.status?.report?.commentID ?? commentIn(siblings);
@@ -104,10 +105,20 @@ function pullRequestOf(stack: Stack): { readonly pullRequest?: number } {
   return pullRequest === undefined ? {} : { pullRequest };
 }
 
-/** The other Updates of the Stack. Its Workspace has the same name. */
-function siblingsOf(updates: Store<Update>, { metadata, spec }: Update): Update[] {
-  const workspace = refKey({ namespace: metadata.namespace ?? "", name: spec?.workspaceName ?? "" });
-  return updates.byIndex(workspaceIndex, workspace).filter((other) => other.metadata.uid !== metadata.uid);
+/** A Stack that still previews pull requests reports itself which of its previews have no result. */
+function isAbandoned(stacks: Store<Stack>, preview: Stack): boolean {
+  const owner = parentOf(preview);
+  if (!owner || !isDeleting(preview) || pullRequestNumberOf(preview) === undefined) return false;
+  const parent = stacks.get(refKey({ namespace: preview.metadata.namespace ?? "", name: owner.name }));
+  return parent?.metadata.uid !== owner.uid || !wantsPreviews(parent);
+}
+
+/** The other Updates that the Stack owns. Anybody may create one in its Workspace. */
+function siblingsOf(updates: Store<Update>, stack: Stack, update: Update): Update[] {
+  const owner = { uid: stack.metadata.uid ?? "" };
+  return updates
+    .byIndex(workspaceIndex, workspaceKeyOf(update))
+    .filter((other) => other.metadata.uid !== update.metadata.uid && isOwnedBy(other, owner));
 }
 
 /** Times have a resolution of a second. An Update is created when the one before it has ended. */

@@ -36,6 +36,8 @@ export interface Subject {
   readonly isNamed: boolean;
   /** The Stack or the whole operator. */
   readonly isSuspended: boolean;
+  /** The Stack is a preview that is deleted, and nobody else reports that its run has no result. */
+  readonly isAbandoned: boolean;
   /** Undefined if the Update has made no plan with changes. */
   readonly plan?: PlanFate;
   /** The ID of the comment, as this or an earlier Update of the Stack has recorded it. */

@@ -15,3 +15,11 @@ export function isPullRequestPreview(stack: Stack): boolean {
   const spec: Partial<Stack["spec"]> | undefined = stack.spec;
   return spec?.preview === true && pullRequestNumberOf(stack) !== undefined;
 }
+
+export const isDeleting = ({ metadata }: Pick<Stack, "metadata">): boolean => metadata.deletionTimestamp !== undefined;
+
+/** Whether the Stack previews pull requests. It may be suspended. */
+export function wantsPreviews(stack: Stack): boolean {
+  const spec: Partial<Stack["spec"]> | undefined = stack.spec;
+  return spec?.pullRequests !== undefined && !isDeleting(stack);
+}

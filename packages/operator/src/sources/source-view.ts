@@ -60,7 +60,7 @@ export type SourceView =
        * commit, if it has another content, or if that cannot be known.
        */
       readonly contentOfPlan?: "same" | "uncompared";
-      /** Why the comparison with the commit of the plan has failed so far, as a clause. It is repeated. */
+      /** Why the revision cannot be compared with the commit of the plan, as a clause. While it is uncompared, that is repeated. */
       readonly contentProblem?: string;
       /** Why newer revisions cannot be read, as a clause. */
       readonly warning?: string;

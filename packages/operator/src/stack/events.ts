@@ -15,7 +15,7 @@ export function stackEventsFor(view: StackView, { steps, outcome }: StackPlan): 
   const { rejectedOutputs } = view;
   const news = outcome.kind === "unchanged" ? [] : approvalNews(view, steps);
   return [
-    ...news.flatMap(approvalEvents),
+    ...news.flatMap((each) => approvalEvents(view, each)),
     ...steps.flatMap((step) => stepEvents(view, step)),
     ...stalledEvents(view, outcome),
     ...suspensionEvents(view, outcome),
@@ -27,7 +27,7 @@ const eventFor = (reason: StackEvent, message: string): EventNote => ({ type: st
 
 const outputsEvent = (message: string): EventNote => eventFor("StackOutputRetrievalFailure", message);
 
-function approvalEvents({ kind, request }: ApprovalNews): EventNote[] {
+function approvalEvents({ source }: StackView, { kind, request }: ApprovalNews): EventNote[] {
   switch (kind) {
     case "awaiting":
       return [eventFor("StackAwaitingApproval", messages.approvalRequested(request))];
@@ -38,8 +38,10 @@ function approvalEvents({ kind, request }: ApprovalNews): EventNote[] {
       return [];
     case "expired":
       return [eventFor("StackApprovalExpired", messages.requestExpired(request))];
-    case "superseded":
-      return [eventFor("StackApprovalSuperseded", messages.requestSuperseded(request))];
+    case "superseded": {
+      const why = source.kind === "ready" ? source.contentProblem : undefined;
+      return [eventFor("StackApprovalSuperseded", messages.requestSuperseded(request, why))];
+    }
   }
 }
 

@@ -3,13 +3,13 @@ import type { Stack, StackReason } from "@pko/api";
 import { firstDecision } from "@pko/kube";
 
 import { jittered } from "../../shared/pauses.ts";
-import { pullRequestNumberOf } from "../../shared/pull-request-preview.ts";
+import { isDeleting, pullRequestNumberOf, wantsPreviews } from "../../shared/pull-request-preview.ts";
 import { areRecorded } from "../cancelled.ts";
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
 import { isPreviewCurrent, previewNameOf, previewStack, type Head } from "../preview-stack.ts";
 import type { PullRequestsPlan, PullRequestsRule, Step, WantedPreview } from "../steps.ts";
-import { isDeleting, wantsPreviews, type ForgeView, type PullRequestsView } from "../view.ts";
+import type { ForgeView, PullRequestsView } from "../view.ts";
 import { headOf, targetsOf, type Targets } from "./targets.ts";
 
 const wait = (outcome: Outcome): PullRequestsPlan => ({ steps: [], outcome });

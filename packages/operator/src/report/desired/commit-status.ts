@@ -11,9 +11,12 @@ import type { PlanFate, Subject } from "../view.ts";
 
 export type ReportedState = NonNullable<UpdateReport["state"]>;
 
-export function reportedState(update: Update, { plan }: Pick<Subject, "plan">): ReportedState {
+type Fate = Partial<Pick<Subject, "plan" | "isAbandoned">>;
+
+export function reportedState(update: Update, { plan, isAbandoned = false }: Fate): ReportedState {
   if (isConditionTrue(update, "Failed")) return "failure";
   if (isConditionTrue(update, "Complete")) return plan ? planState(plan) : "success";
+  if (isAbandoned) return "error";
   return update.status?.startTime === undefined ? "pending" : "running";
 }
 
@@ -58,13 +61,13 @@ function contextOf({ stack, pullRequest }: Subject): string {
 }
 
 /** The Stack whose pull request the Stack previews. */
-const parentOf = ({ metadata }: Subject["stack"]) =>
+export const parentOf = ({ metadata }: Subject["stack"]) =>
   metadata.ownerReferences?.find(({ kind, controller }) => kind === "Stack" && controller);
 
-function descriptionOf(update: Update, { plan }: Pick<Subject, "plan">): string {
+function descriptionOf(update: Update, { plan, isAbandoned = false }: Fate): string {
   const summary = changeSummary(update.status?.changes ?? {}, { isPreview: isPreview(update), order: riskOrder });
   if (plan && isConditionTrue(update, "Complete")) return planText(plan, summary);
-  switch (reportedState(update, {})) {
+  switch (reportedState(update, { isAbandoned })) {
     case "pending":
       return messages.waiting;
     case "running":
@@ -72,8 +75,9 @@ function descriptionOf(update: Update, { plan }: Pick<Subject, "plan">): string 
     case "success":
       return summary;
     case "failure":
-    case "error":
       return failureText(update, summary);
+    case "error":
+      return messages.abandoned;
   }
 }
 

@@ -50,6 +50,16 @@ test.each(statuses)("the status of an Update that %s", (...row) => {
   expect(commitStatus({ update, subject })).toEqual({ context: "pulumi/apps/web", state, description } as never);
 });
 
+test.each([
+  ["waits", {}, "error", "no result: its Stack no longer previews pull requests"],
+  ["runs", running, "error", "no result: its Stack no longer previews pull requests"],
+  ["succeeded", succeeded, "success", "1 to replace, 3 to delete, 2 to create, 4 unchanged"],
+])("the status of an abandoned preview that %s", (...row) => {
+  const [, status, state, description] = row;
+  const update = updateOf(status, { spec: previewSpec });
+  expect(commitStatus({ update, subject: { ...subject, isAbandoned: true } })).toMatchObject({ state, description });
+});
+
 const fates: readonly (readonly [string, PlanFate, string, string])[] = [
   ["is open", { kind: "open" }, "pending", "1 to replace, 3 to delete, 2 to create, 4 unchanged; not applied yet"],
   ["was rejected", { kind: "rejected" }, "failure", "the plan was rejected"],

@@ -24,6 +24,7 @@ export const subject: Subject = {
   isCommentOutdated: false,
   isNamed: true,
   isSuspended: false,
+  isAbandoned: false,
   forge: { isBusy: false, restUntil: 0 },
 };
 

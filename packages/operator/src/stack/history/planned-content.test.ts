@@ -3,6 +3,7 @@ import { approvalKind, type Approval, type ApprovalRequest, type UpdatePlan } fr
 import { timestamp } from "@pko/kube";
 
 import type { SourceView } from "../../sources/source-view.ts";
+import { stackEventsFor } from "../events.ts";
 import { planStack } from "../rules/index.ts";
 import { stackStatus } from "../status.ts";
 import {
@@ -138,6 +139,16 @@ cases("a plan that cannot be compared with a newer commit", [
   ["is not applied if it is approved", failing({ approvals }), "none: StackProcessing"],
   ["is not made again if it is rejected", failing({ status: rejected }), "none: StackProcessing"],
 ]);
+
+test("an event says why a plan is made again, if the commits cannot be compared", () => {
+  const why = "commits are compared only over HTTPS";
+  const superseded = (source: ReadySource): string | undefined => {
+    const view = viewOf({ ...moved(), origin: specAt(next), source });
+    return stackEventsFor(view, planStack(view)).find(({ reason }) => reason === "StackApprovalSuperseded")?.message;
+  };
+  expect(superseded({ ...at(next), contentProblem: why })).toEndWith(`because the commits cannot be compared: ${why}.`);
+  expect(superseded(at(next))).not.toContain("compared");
+});
 
 describe("a plan that covers a newer commit", () => {
   const status = (setting: Setting) => stackStatus(viewOf(setting), planStack(viewOf(setting)));

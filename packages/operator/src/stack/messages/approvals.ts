@@ -82,8 +82,12 @@ export const rejected = (request: ApprovalRequest, isDestroy: boolean): string =
 export const requestExpired = ({ updateName, expiresAt }: ApprovalRequest): string =>
   `The plan of Update ${updateName} expired at ${expiresAt}, before it was applied; a new plan is being made.`;
 
-export const requestSuperseded = ({ updateName }: ApprovalRequest): string =>
-  `The plan of Update ${updateName} was not applied, because the spec, the source or an input has changed, or its Update was deleted.`;
+/** `why`: a clause; undefined if it is known that the source has changed, or that it has not. */
+export function requestSuperseded({ updateName }: ApprovalRequest, why: string | undefined): string {
+  const text = `The plan of Update ${updateName} was not applied, because the spec, the source or an input has changed, or its Update was deleted.`;
+  if (why === undefined) return text;
+  return `${text} Whether it also covers the new commit is not known, because the commits cannot be compared: ${why}.`;
+}
 
 export const requestObsolete = ({ updateName }: ApprovalRequest): string =>
   `The plan of Update ${updateName} is not needed: the source and the spec are again those of the last update.`;

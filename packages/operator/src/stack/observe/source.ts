@@ -13,6 +13,7 @@ import type { GitRemote } from "../../sources/git-remote.ts";
 import type { Comparison, PathComparisons } from "../../sources/path-comparisons.ts";
 import { programView } from "../../sources/program-source.ts";
 import { unavailable, type SourceSpec, type SourceView } from "../../sources/source-view.ts";
+import { withoutPassword } from "../../sources/without-password.ts";
 import { contentOfPlan } from "../history/planned-content.ts";
 import { neededComparison } from "../history/skipped-commit.ts";
 import { reconcileRequestOf } from "../history/trigger.ts";
@@ -128,7 +129,8 @@ function observePlanned(
       if (!result) return { ...followed, contentOfPlan: "uncompared" };
       if (result.kind === "unreachable")
         return { ...followed, contentOfPlan: "uncompared", contentProblem: result.reason };
-      const isSame = result.kind === "compared" && !result.paths.some(globSelector(source.pathFilters));
+      if (result.kind === "unknown") return { ...followed, contentProblem: result.reason };
+      const isSame = !result.paths.some(globSelector(source.pathFilters));
       return { ...followed, ...(isSame && { contentOfPlan: "same" }) };
     }
   }
@@ -185,8 +187,4 @@ function gitReady({ repository, dir, shallow }: GitSource, commit: string, auth:
     ...(shallow && { shallow }),
   };
   return { kind: "ready", revision: commit, aliases: [], spec: { git } };
-}
-
-function withoutPassword(url: string): string {
-  return url.replace(/^(\w+:\/\/)[^@/]*@/, "$1");
 }
