@@ -14,6 +14,9 @@ interface OperatorProcessOptions {
   readonly flags?: readonly string[];
 }
 
+/** The chart's memory limit: in a container, the runtime decides by the limit how large its heap may grow before it collects garbage. */
+const memoryLimitBytes = 512 * 1024 * 1024;
+
 export class OperatorProcess {
   readonly #child: ChildProcess;
   readonly #metrics: string;
@@ -46,6 +49,7 @@ export class OperatorProcess {
         ...flags,
       ],
       logFile,
+      env: { BUN_JSC_forceRAMSize: String(memoryLimitBytes) },
     });
     return new OperatorProcess(child, `http://${metrics}/metrics`, logFile);
   }

@@ -9,6 +9,7 @@ import { runProfile, serveProfiles } from "@pko/process/profiles";
 
 import { operator } from "./operator.ts";
 import { operatorHelp, parseOptions } from "./options.ts";
+import { tuneRuntime } from "./runtime.ts";
 import { logLevelSwitch } from "./shared/channels/log-level.ts";
 
 async function run(args: readonly string[]): Promise<void> {
@@ -36,7 +37,9 @@ async function runOperator(args: readonly string[]): Promise<void> {
   offerProfiles(log);
   const credentials =
     options.kubeconfig === undefined ? await inClusterCredentials() : await kubeconfigCredentials(options.kubeconfig);
-  await runToExit(await operator({ options, credentials, log, logLevel, environment: process.env }), log);
+  const manager = await operator({ options, credentials, log, logLevel, environment: process.env });
+  tuneRuntime({ isReady: () => manager.ready().ok });
+  await runToExit(manager, log);
 }
 
 /** Until the process ends. They are not worth failing for. */

@@ -23,7 +23,7 @@ interface Template {
 
 export interface Packed {
   readonly template: Template;
-  /** Joined; an empty one is the same as the one before. */
+  /** Each with a separator after it; an empty one is the same as the one before. */
   readonly values: string;
 }
 
@@ -41,27 +41,32 @@ export class Archive<T extends object> {
       const word = words[index];
       if (word) json = json.replaceAll(word, placeholder);
     }
+    // Texts and values in turn. Joined strings are copies, which do not keep the JSON alive.
     const pieces = json.split(unique);
-    let [text, values, before] = [pieces[0] ?? "", "", ""];
+    const texts = [pieces[0] ?? ""];
+    const values: string[] = [];
+    let before = "";
     for (let index = 1; index < pieces.length; index += 2) {
       const value = pieces[index] ?? "";
-      values += (index === 1 ? "" : separator) + (value === before ? "" : value);
+      values.push(value === before ? "" : value);
       before = value;
-      text += separator + (pieces[index + 1] ?? "");
+      texts.push(pieces[index + 1] ?? "");
     }
-    return { template: this.#use(text), values: flat(values) };
+    values.push("");
+    return { template: this.#use(texts.join(separator)), values: values.join(separator) };
   }
 
   /** With the words with which it was packed. */
   unpack({ template, values }: Packed, words: readonly string[] = []): T {
     const parts = partsOf(template);
-    let json = parts[0] ?? "";
-    let before = "";
     const given = values.split(separator);
+    const pieces = [parts[0] ?? ""];
+    let before = "";
     for (let index = 1; index < parts.length; index++) {
       before = given[index - 1] || before;
-      json += before + (parts[index] ?? "");
+      pieces.push(before, parts[index] ?? "");
     }
+    let json = pieces.join("");
     for (let index = placeholders.length - 1; index >= 0; index--) {
       const [word, placeholder] = [words[index], placeholders[index]];
       if (word && placeholder) json = json.split(placeholder).join(word);
@@ -76,7 +81,7 @@ export class Archive<T extends object> {
   }
 
   #use(text: string): Template {
-    const template = this.#templates.get(text) ?? { text: flat(text), uses: 0 };
+    const template = this.#templates.get(text) ?? { text, uses: 0 };
     if (template.uses === 0) this.#templates.set(template.text, template);
     template.uses++;
     return template;
@@ -89,6 +94,3 @@ function partsOf(template: Template): readonly string[] {
   if (template.uses >= manyUses) template.parts = parts;
   return parts;
 }
-
-/** A copy that does not keep the texts alive of which it was concatenated. */
-const flat = (text: string): string => Buffer.from(text).toString();

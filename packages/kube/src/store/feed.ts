@@ -119,7 +119,8 @@ function withoutReported({ version, changed, removed }: Differences, reported: R
 
 interface Listed<T> {
   readonly version: string;
-  readonly entries: ReadonlyMap<Key, Entry<T>>;
+  /** Undefined if the store has them already. */
+  readonly entries?: ReadonlyMap<Key, Entry<T>>;
 }
 
 const isDifferent = ({ changed, removed }: Differences): boolean => changed.length + removed.length > 0;
@@ -288,7 +289,7 @@ export class Feed<T extends KubeObject> {
     this.#changedAt = clock.monotonic();
     this.#resourceVersion = version;
     this.counts.lists++;
-    store.replace(entries, namespace);
+    if (entries) store.replace(entries, namespace);
     if (this.counts.lists === 1) this.#options.onSync();
     return version;
   }
@@ -303,17 +304,23 @@ export class Feed<T extends KubeObject> {
     }
   }
 
-  /** An object that has not changed stays the same, and each page is trimmed and archived before the next is read. */
+  /**
+   * An object that has not changed stays the same, and each page is trimmed and archived before the next is read. Nobody uses the
+   * store before the first list is complete, so its pages are stored as they arrive: a second map of all objects and a list of changes
+   * would take much memory. If that list fails, the next one replaces what it stored.
+   */
   async #readPages(options: Omit<ListOptions, "transform">): Promise<Listed<T>> {
-    const { client, resource, store, trim, clock } = this.#options;
+    const { client, resource, store, namespace, clock } = this.#options;
+    const isFirst = !this.synced && store.keys(namespace).next().done === true;
     const entries = new Map<Key, Entry<T>>();
     let version = "";
     try {
       for await (const page of client.pages<T>(resource, { ...options, prefetch: true })) {
         this.#lastResponseAt = clock.monotonic();
-        for (const object of page.items) {
-          const key = keyOf(object);
-          entries.set(key, store.entryOf(object, key) ?? store.createEntry(trim(object)));
+        for (const object of page.items) entries.set(...this.#entryFor(object));
+        if (isFirst) {
+          store.add(entries);
+          entries.clear();
         }
         version = page.resourceVersion;
       }
@@ -321,7 +328,13 @@ export class Feed<T extends KubeObject> {
       store.discard(entries);
       throw error;
     }
-    return { version, entries };
+    return { version, ...(!isFirst && { entries }) };
+  }
+
+  #entryFor(object: T): [Key, Entry<T>] {
+    const { store, trim } = this.#options;
+    const key = keyOf(object);
+    return [key, store.entryOf(object, key) ?? store.createEntry(trim(object))];
   }
 
   async #watch(from: string, parent: AbortSignal): Promise<void> {

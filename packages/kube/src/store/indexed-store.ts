@@ -161,6 +161,11 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
     this.#commit([[key, undefined]]);
   }
 
+  /** Adds a page of the first list. Nothing is due for archived objects: they are not reported, and so not unpacked. */
+  add(page: ReadonlyMap<Key, Entry<T>>): void {
+    this.#commit(page, ({ before, after }) => before !== undefined || !(after instanceof Archived));
+  }
+
   /** Replaces the objects of one namespace, or all, with these. */
   replace(entries: ReadonlyMap<Key, Entry<T>>, namespace?: string): void {
     const removed = [...this.keys(namespace)].filter((key) => !entries.has(key));
@@ -172,7 +177,10 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
   }
 
   /** Makes all changes before it notifies: a listener sees the complete state. */
-  #commit(wanted: readonly (readonly [Key, Entry<T> | undefined])[]): void {
+  #commit(
+    wanted: Iterable<readonly [Key, Entry<T> | undefined]>,
+    isReported: (change: EntryChange<T>) => boolean = () => true,
+  ): void {
     const changes: EntryChange<T>[] = [];
     for (const [key, after] of wanted) {
       const before = this.#entries.get(key);
@@ -182,7 +190,7 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
       else this.#entries.delete(key);
       changes.push({ key, before, after });
     }
-    for (const change of changes) this.#notify(change);
+    for (const change of changes) if (isReported(change)) this.#notify(change);
     for (const { before } of changes) this.#release(before);
   }
 
@@ -202,7 +210,6 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
     const change: { -readonly [K in keyof Change<T>]: Change<T>[K] } = { key };
     if (before && isActive(before)) change.before = before;
     if (after && isActive(after)) change.after = after;
-    if (after instanceof Archived) change.isArchived = true;
     if (before instanceof Archived) this.#defineUnpacked(change, "before", before);
     if (after instanceof Archived) this.#defineUnpacked(change, "after", after);
     return change;

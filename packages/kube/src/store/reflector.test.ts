@@ -383,25 +383,115 @@ describe("if a comparison takes long", () => {
   });
 });
 
-test("objects that were archived by a list that failed between pages take no memory", async () => {
-  const used = [spyOn(Archive.prototype, "pack"), spyOn(Archive.prototype, "release")];
-  server.put("a/x");
-  let failures = 3;
-  const pages: Client["pages"] = async function* <T extends KubeObject>(
-    resource: Resource<T>,
-    options?: ListOptions<T>,
-  ) {
-    yield* server.client.pages<T>(resource, options);
-    if (failures-- > 0) throw new ApiError("list", { status: 500, reason: "InternalError", message: "" });
-  };
-  const client = { ...server.client, pages };
-  const reflected = reflector<ConfigMap>(client, builtin.configMaps, { clock, archive: () => 1000, onError: () => {} });
-  running.push(reflected.run(stop.signal));
-  await clock.advance(60_000);
-  const counts = used.map(({ mock }) => mock.calls.length);
-  for (const spied of used) spied.mockRestore();
-  expect([...reflected.store.archived()]).toEqual([["a/x", 1000]]);
-  expect(counts).toEqual([4, 3]);
+describe("a list in pages", () => {
+  const expired = new ApiError("list", { status: 410, reason: "Expired", message: "" });
+  const failed = new ApiError("list", { status: 500, reason: "InternalError", message: "" });
+  /** Called after the first page of each list. */
+  let afterPage: () => void;
+  let beforeRun: () => void;
+  let reflected: Reflector<ConfigMap>;
+
+  beforeEach(() => {
+    afterPage = () => {};
+    beforeRun = () => {};
+  });
+
+  async function startPaged(archive: (object: ConfigMap) => number | undefined = () => 1000): Promise<void> {
+    const pages: Client["pages"] = async function* <T extends KubeObject>(
+      resource: Resource<T>,
+      options: ListOptions<T> = {},
+    ) {
+      for await (const page of server.client.pages<T>(resource, { pageSize: 1, ...options })) {
+        yield page;
+        afterPage();
+      }
+    };
+    const client = { ...server.client, pages };
+    const onError = (_: unknown, what: string): void => void errors.push(what);
+    reflected = reflector<ConfigMap>(client, builtin.configMaps, { clock, archive, onError });
+    beforeRun();
+    running.push(reflected.run(stop.signal));
+    await clock.advance(15_000);
+  }
+
+  for (const [what, error] of [
+    ["the server fails", failed],
+    ["the snapshot expires", expired],
+  ] as const) {
+    test(`${what} during the first list: what was deleted meanwhile is not kept`, async () => {
+      server.put("a/x");
+      server.put("a/y");
+      let failures = 3;
+      afterPage = () => {
+        if (failures-- <= 0) return;
+        server.remove("a/x");
+        server.put("a/z");
+        throw error;
+      };
+      await startPaged();
+      expect(reflected.store.hasSynced).toBe(true);
+      expect(isInSync(reflected)).toBe(true);
+      expect(reflected.counts.lists).toBe(1);
+    });
+  }
+
+  test("the first one is stored page by page, and a later one at once", async () => {
+    const seen: string[][] = [];
+    afterPage = () => seen.push(versions(reflected.store.list()));
+    server.put("a/x");
+    server.put("a/y");
+    await startPaged();
+    expect(seen).toEqual([["a/x@1"], ["a/x@1", "a/y@2"]]);
+
+    server.freeze();
+    server.remove("a/x");
+    server.put("a/z");
+    server.forget();
+    server.cut();
+    await clock.advance(5000);
+    expect(seen.slice(2)).toEqual([
+      ["a/x@1", "a/y@2"],
+      ["a/x@1", "a/y@2"],
+    ]);
+    expect(isInSync(reflected)).toBe(true);
+  });
+
+  test("the archived objects of the first one are not reported, and so not unpacked", async () => {
+    const unpack = spyOn(Archive.prototype, "unpack");
+    const reported: string[] = [];
+    beforeRun = () => {
+      reflected.store.subscribe(({ key, before, after }) =>
+        reported.push(`${key} ${String(!!before)} ${String(!!after)}`),
+      );
+    };
+    server.put("a/x");
+    server.put("a/y");
+    await startPaged(({ metadata }) => (metadata.name === "x" ? 1000 : undefined));
+    const unpacked = unpack.mock.calls.length;
+    server.remove("a/x");
+    await clock.advance(0);
+    unpack.mockRestore();
+    expect(unpacked).toBe(0);
+    expect(reported).toEqual(["a/y false true", "a/x true false"]);
+  });
+
+  test("objects that were archived by one that failed take no memory", async () => {
+    const used = [spyOn(Archive.prototype, "pack"), spyOn(Archive.prototype, "release")];
+    server.put("a/x");
+    server.put("a/y");
+    let failures = 3;
+    afterPage = () => {
+      if (failures-- <= 0) return;
+      server.put("a/x");
+      throw failed;
+    };
+    await startPaged();
+    const [packed = 0, released = 0] = used.map(({ mock }) => mock.calls.length);
+    for (const spied of used) spied.mockRestore();
+    expect(isInSync(reflected)).toBe(true);
+    expect(packed - released).toBe(2);
+    expect(packed).toBeGreaterThan(2);
+  });
 });
 
 test("a listener that throws is reported, and the reflector continues", async () => {

@@ -6,8 +6,6 @@ export interface Change<T> {
   readonly key: Key;
   readonly before?: T;
   readonly after?: T;
-  /** `after` is archived: reading it unpacks it. */
-  readonly isArchived?: true;
 }
 
 export type ChangeListener<T> = (change: Change<T>) => void;
@@ -27,7 +25,10 @@ export interface Store<T extends KubeObject> {
   restsUntil(key: Key): number | undefined;
   /** True after the first list. */
   readonly hasSynced: boolean;
-  /** Calls `listener` for every change after the store has applied it. Returns a function that ends the subscription. */
+  /**
+   * Calls `listener` for every change after the store has applied it, but not for the archived objects of the first list. Reading an
+   * archived object of a change unpacks it. Returns a function that ends the subscription.
+   */
   subscribe(listener: ChangeListener<T>): () => void;
 }
 

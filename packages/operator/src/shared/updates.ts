@@ -28,7 +28,7 @@ export const updateIndexers = {
   [workspaceIndex]: (update: Update): string[] => [workspaceKeyOf(update)],
   // Only a run that has not ended is found by its Update's UID.
   [uidIndex]: (update: Update): string[] =>
-    update.metadata.uid === undefined || restsUntil(update) !== undefined ? [] : [update.metadata.uid],
+    update.metadata.uid === undefined || isAtRest(update) ? [] : [update.metadata.uid],
 };
 
 /**
@@ -36,10 +36,12 @@ export const updateIndexers = {
  * others. With a long history, most Updates are at rest, and the store archives them.
  */
 export function restsUntil(update: Update): number | undefined {
+  return isAtRest(update) ? (expiryOf(update) ?? Infinity) : undefined;
+}
+
+function isAtRest(update: Update): boolean {
   const { finalizers = [], deletionTimestamp } = update.metadata;
-  if (!isComplete(update) || finalizers.length > 0 || deletionTimestamp !== undefined) return undefined;
-  if (isReportDue(update)) return undefined;
-  return expiryOf(update) ?? Infinity;
+  return isComplete(update) && finalizers.length === 0 && deletionTimestamp === undefined && !isReportDue(update);
 }
 
 /** Something newer replaced it before it started. */

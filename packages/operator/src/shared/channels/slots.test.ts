@@ -250,16 +250,6 @@ describe("limits", () => {
   });
 });
 
-test("the history is not unpacked when it is listed", () => {
-  const { listeners, kinds } = tableOf();
-  const after = (): never => {
-    throw new Error("unpacked");
-  };
-  const change = Object.defineProperty({ key: "a/1-run", isArchived: true as const }, "after", { get: after });
-  for (const listener of listeners) listener(change);
-  expect(kinds("a/1")).toEqual(["none"]);
-});
-
 test("a raised limit counts when a waiting Stack is requeued for its position, although nobody claims", async () => {
   let limit = 1;
   const { table, clock, kinds, woken } = tableOf({ total: 0, inNamespace: () => limit });

@@ -127,11 +127,7 @@ class SlotTable implements Slots {
     });
     this.#metrics = slotMetrics(options, { line: this.#line, held: this.#heldIn });
     for (const update of options.updates.active()) this.#observe(undefined, update);
-    options.updates.subscribe((change) => {
-      // The first list contains the whole history, of which nothing runs: it is not unpacked for this.
-      if (change.isArchived && !("before" in change)) return;
-      this.#observe(change.before, change.after);
-    });
+    options.updates.subscribe(({ before, after }) => this.#observe(before, after));
   }
 
   state(workspace: Key): SlotView {
