@@ -66,6 +66,7 @@ test("the password in the URL of a repository that cannot be derived is not show
   const part = { stacks, updates: storeOf(updateWith({})), suspension: { isOn: false } };
   const view = await observePullRequests(part as unknown as PullRequestsWorld, "default/web", {
     now,
+    monotonic: 0,
     memory: undefined,
     signal: AbortSignal.timeout(30_000),
   });
