@@ -43,6 +43,9 @@ export interface ClusterOptions extends Pick<
 
 const maxPodIps = 6;
 
+/** The kinds that have a controller here. The garbage collector is only about objects with an owner, and deleted ones. */
+const controlled = new Set(["StatefulSet", "Pod", "Secret"]);
+
 export class Cluster {
   readonly name: string;
   readonly storage: Storage;
@@ -164,8 +167,10 @@ export class Cluster {
     if (kind === pods && !after && before) this.#podDeleted(before);
   }
 
-  /** Each object once, after a moment. */
+  /** Each object once, after a moment, if there is a controller for it. */
   #enqueue(object: Stored): void {
+    const { deletionTimestamp, ownerReferences } = object.metadata;
+    if (deletionTimestamp === undefined && !ownerReferences && !controlled.has(object.kind)) return;
     const key = `${object.kind} ${object.metadata.namespace}/${object.metadata.name}`;
     if (this.#queued.has(key)) return;
     this.#queued.add(key);

@@ -1,11 +1,11 @@
 /** What must hold at any time, whatever fails. */
-import { leaseName, updateKind, type Stack } from "@pko/api";
+import { leaseName, triggerAnnotation, updateKind, type Stack } from "@pko/api";
 import { builtin } from "@pko/kube";
 
 import type { StartedRun } from "./agent.ts";
 import { servedKind } from "./api/kinds.ts";
 import type { ApiReply, ApiRequest } from "./api/server.ts";
-import type { Change, Stored } from "./api/storage.ts";
+import { textOf, type Change, type Stored } from "./api/storage.ts";
 import type { Backend, Write } from "./backend.ts";
 import { operatorNamespace } from "./operator-process.ts";
 import { namespace, type Place } from "./place.ts";
@@ -36,8 +36,6 @@ const leases = servedKind(builtin.leases);
 interface Start {
   readonly where: string;
   readonly digest: string | undefined;
-  /** How often users had requested to deploy the stack again. */
-  readonly requests: number;
 }
 
 /** Far more than the operator ever needs, and far less than a loop without a pause makes. */
@@ -55,16 +53,23 @@ export class Invariants {
   /** Objects of others that have names which the operator needs, by UID. */
   readonly #foreign = new Map<string, string>();
   /** The last change of each stack, by workspace. */
-  readonly #deployed = new Map<string, { readonly content: string | undefined; readonly requests: number }>();
-  /** How often users have requested that a stack is deployed again. */
-  readonly #requested = new Map<string, number>();
+  readonly #deployed = new Map<
+    string,
+    { readonly content: string | undefined; readonly request: string | undefined }
+  >();
+  /** What users requested each Update with: a generation of a Stack, and a reconciliation request. By UID, which is that of the run. */
+  readonly #requested = new Map<string, string>();
   readonly #requests = new Map<number, number>();
+  /** The Pulumi stacks whose Stack was deleted with destroyOnFinalize, and does not exist again. */
+  readonly #destroyed = new Set<string>();
   requestCount = 0;
   /** Writes of operators, except Leases and Events. */
   writeCount = 0;
   lastWrite = "";
+  /** The replica. */
+  lastWriter = "";
   /** Some findings are no violations after certain faults. */
-  readonly excuses = new Set<"restored" | "podLost" | "clockStep">();
+  readonly excuses = new Set<"restored" | "podLost">();
   readonly secrets: { readonly password: string; readonly output: string };
 
   constructor(world: Observed) {
@@ -99,7 +104,7 @@ export class Invariants {
       this.violate(`run ${runId} (${operation.kind} of ${stack}) started twice: ${known.where}, then ${where}`);
     }
     const digest = "applyPlan" in operation ? operation.applyPlan?.digest : undefined;
-    this.#starts.set(runId, { where, digest, requests: this.#requested.get(stack) ?? 0 });
+    this.#starts.set(runId, { where, digest });
     const isPreview = operation.kind === "preview" || ("previewOnly" in operation && operation.previewOnly);
     if (isPreview || operation.kind === "refresh") return;
     const owner = this.#world.stacks(place).find(({ spec }) => spec?.stack === stack);
@@ -112,18 +117,11 @@ export class Invariants {
     this.#world.tell(`${where}: ${operation} of ${stack} succeeds (run ${runId})`);
     const key = `${where} ${stack}`;
     const last = this.#deployed.get(key);
-    // A request during a run is for the next one.
-    const requests = this.#starts.get(runId)?.requests ?? 0;
-    this.#deployed.set(key, { content, requests });
-    const isRequested = last?.requests !== requests;
-    if (!last || last.content !== content || isRequested) return;
+    const request = this.#requested.get(runId);
+    this.#deployed.set(key, { content, request });
+    if (!last || last.content !== content || last.request !== request) return;
     if (this.excuses.has("restored") || this.excuses.has("podLost")) return;
     this.violate(`${operation} of ${stack} in ${where} ran twice for the same content`);
-  }
-
-  /** A user wants it to be deployed again, although nothing has changed. */
-  request(stack: string): void {
-    this.#requested.set(stack, (this.#requested.get(stack) ?? 0) + 1);
   }
 
   #checkDestroy(stack: string, owner: Stack | undefined): void {
@@ -146,19 +144,27 @@ export class Invariants {
 
   onChange(place: Place, { kind, before, after, last }: Change): void {
     const object = after ?? last;
-    if (object && kind.kind !== "Secret") this.onText(`${kind.kind} ${object.metadata.name}`, JSON.stringify(object));
+    if (object && kind.kind !== "Secret") this.onText(`${kind.kind} ${object.metadata.name}`, textOf(object));
     const foreign = before && this.#foreign.get(before.metadata.uid ?? "");
     if (foreign !== undefined && before)
       this.violate(`${kind.kind} ${before.metadata.name} of another owner was ${after ? "changed" : "deleted"}`);
     if (kind.kind === "Stack" && !after && before) this.#stackDeleted(place, before as unknown as Stack);
-    if (kind.kind === updateKind.kind && !before && after)
-      this.#world.tell(`${place.cluster.name}: Update ${after.metadata.name} created`);
+    if (!before && after) this.#created(place, after);
+  }
+
+  #created({ cluster }: Place, object: Stored): void {
+    const { name, uid = "" } = object.metadata;
+    if (object.kind === "Stack") this.#destroyed.delete((object as unknown as Stack).spec?.stack ?? "");
+    if (object.kind !== updateKind.kind) return;
+    this.#requested.set(uid, requestOf(object));
+    this.#world.tell(`${cluster.name}: Update ${name} created`);
   }
 
   #stackDeleted(place: Place, stack: Stack): void {
     const { stack: name, destroyOnFinalize = false } = stack.spec ?? { stack: "" };
     const { content } = this.#world.backend.state(name);
     this.#world.tell(`${place.cluster.name}: Stack ${stack.metadata.name} is gone`);
+    if (destroyOnFinalize) this.#destroyed.add(name);
     if (destroyOnFinalize && content !== undefined && !this.excuses.has("restored")) {
       this.violate(`Stack ${stack.metadata.name} was deleted before ${name} was destroyed`);
     }
@@ -174,14 +180,21 @@ export class Invariants {
     if (count === maxRequestsPerMinute * this.#world.places.length)
       this.violate(`more than ${count} requests in a minute`);
     const isRead = method === "GET" || path.includes("dryRun=All") || unfenced.test(path);
-    if (isRead || reply.status >= 300) return;
+    if (isRead) return;
+    this.#checkLeader(cluster, sender, `${method} ${path}`);
+    if (reply.status >= 300) return;
     this.writeCount++;
     this.lastWrite = `${method} ${path}`;
+    this.lastWriter = sender;
+  }
+
+  /** Also for a request that is rejected, because the next one may not be. */
+  #checkLeader(cluster: Place["cluster"], sender: string, write: string): void {
     const lease = cluster.storage.find({ kind: leases, namespace: operatorNamespace, name: leaseName });
     const { holderIdentity = "" } = (lease?.["spec"] as { holderIdentity?: string } | undefined) ?? {};
     const isLeader = holderIdentity === "" || holderIdentity.startsWith(`${sender}_`);
     if (!isLeader && !this.excuses.has("restored")) {
-      this.violate(`${sender} writes although ${holderIdentity.split("_")[0]} leads: ${method} ${path}`);
+      this.violate(`${sender} writes although ${holderIdentity.split("_")[0]} leads: ${write}`);
     }
   }
 
@@ -212,6 +225,13 @@ export class Invariants {
     return content === wanted ? undefined : `is ready, but ${content} is deployed instead of ${wanted}`;
   }
 
+  /** Resources that a run has left, although they were to be destroyed with their Stack. */
+  abandoned(): string[] {
+    if (this.excuses.has("restored")) return [];
+    const left = [...this.#destroyed].filter((stack) => this.#world.backend.state(stack).content !== undefined);
+    return left.map((stack) => `${stack} is deployed, and its Stack does not exist`);
+  }
+
   /** What is left of Stacks that no longer exist. */
   leftovers({ cluster }: Place): string[] {
     const names = new Set(
@@ -225,6 +245,14 @@ export class Invariants {
       return isLeft ? [`${cluster.name}: ${kind} ${name} is left over`] : [];
     });
   }
+}
+
+function requestOf({ metadata }: Stored): string {
+  const { generation, reconcileRequest } = JSON.parse(metadata.annotations?.[triggerAnnotation] ?? "{}") as {
+    readonly generation?: number;
+    readonly reconcileRequest?: string;
+  };
+  return JSON.stringify([metadata.ownerReferences?.[0]?.uid, generation, reconcileRequest]);
 }
 
 /** Such a Pulumi stack needs an approval for each change. */

@@ -19,6 +19,8 @@ export interface OperatorProcessOptions {
   readonly time: VirtualTime;
   readonly random: SeededRandom;
   readonly newUid: () => string;
+  /** Whether a kernel timer ends the process if it is frozen for too long. */
+  readonly hasAlarm: boolean;
   /** Further flags. */
   readonly flags: readonly string[];
   readonly listRefs: ListRefs;
@@ -89,7 +91,7 @@ export class OperatorProcess {
   }
 
   async #run(): Promise<void> {
-    const { name, cluster, random, newUid, listRefs, losesAgentResponse } = this.#options;
+    const { name, cluster, random, newUid, hasAlarm, listRefs, losesAgentResponse } = this.#options;
     const {
       probes: _,
       metrics: __,
@@ -112,7 +114,7 @@ export class OperatorProcess {
         log: this.#logger(),
         platform: {
           clock,
-          alarm: this.#alarm,
+          alarm: hasAlarm ? this.#alarm : undefined,
           transport: this.#connection.transport,
           connectAgent: agentConnector({
             process: this.process,

@@ -102,7 +102,6 @@ export class Users {
       ...(name === "api" && this.#world.stack(place, "web") && { prerequisites: [{ name: "web" }] }),
     };
     this.#tell(place, `creates Stack ${name}`);
-    this.#world.invariants.request(stackNameOf(name));
     this.#write(() =>
       place.cluster.storage.create({ kind: stacks, namespace }, { metadata: { name }, spec }, { manager: "user" }),
     );
@@ -120,15 +119,12 @@ export class Users {
 
   #request(place: Place, name: Name): void {
     this.#tell(place, `requests a reconciliation of Stack ${name}`);
-    this.#world.invariants.request(stackNameOf(name));
     const annotations = { [reconcileRequestAnnotation]: String(this.#world.time.elapsed) };
     this.#patch(place, name, { metadata: { annotations } });
   }
 
   #suspend(place: Place, { metadata, spec }: Stack): void {
     const isSuspended = spec?.suspend ?? false;
-    // A new generation of the spec is deployed, even if only this has changed.
-    this.#world.invariants.request(spec?.stack ?? "");
     this.#tell(place, `${isSuspended ? "resumes" : "suspends"} Stack ${metadata.name}`);
     this.#patch(place, metadata.name as Name, { spec: { suspend: !isSuspended } });
   }

@@ -169,5 +169,5 @@ export class VirtualProcess {
  * event loop, such as the work queue, continues in the next one.
  */
 async function settle(): Promise<void> {
-  for (let turn = 0; turn < 3; turn++) await new Promise<void>((resolve) => void setImmediate(resolve));
+  await new Promise<void>((resolve) => void setImmediate(() => setImmediate(() => setImmediate(resolve))));
 }

@@ -38,6 +38,8 @@ export class World {
   /** After which workspaces are scaled to zero. */
   readonly idleTimeoutMs: number;
   readonly #flags: readonly string[];
+  /** The operator has no kernel timer if there is no libc. */
+  readonly #hasAlarm: boolean;
   #head = "";
   isGitDown = false;
   /** Nothing fails any more. */
@@ -62,7 +64,8 @@ export class World {
     this.push();
     const count = random.next() < 0.2 ? 2 : 1;
     const replicas = random.next() < 0.5 ? 2 : 1;
-    this.idleTimeoutMs = random.pick([30_000, 30_000, 30_000, 60_000, 600_000]);
+    this.idleTimeoutMs = random.pick([30_000, 30_000, 30_000, 60_000, 180_000]);
+    this.#hasAlarm = random.next() < 0.5;
     // Most of the time, the default would only cost requests.
     this.#flags = random.next() < 0.8 ? ["--lease-duration=60s", "--renew-deadline=40s", "--retry-period=10s"] : [];
     this.places = ["east", "west"].slice(0, count).map((name) => this.#place(name));
@@ -107,6 +110,7 @@ export class World {
       time: this.time,
       random,
       newUid: this.newUid,
+      hasAlarm: this.#hasAlarm,
       flags: [...this.#flags, `--idle-timeout-seconds=${this.idleTimeoutMs / 1000}`],
       listRefs: () => this.#listRefs(started),
       faultOf: () => (happens(weather.requestFaults.share) ? random.pick(weather.requestFaults.kinds) : undefined),

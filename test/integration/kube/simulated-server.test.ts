@@ -5,7 +5,8 @@ import { seededRandom, testNamespace, type SeededRandom } from "@pko/testkit";
 
 import { servedKind } from "../../simulation/api/kinds.ts";
 import { ApiFrontend, watchEvent } from "../../simulation/api/server.ts";
-import { sorted, Storage } from "../../simulation/api/storage.ts";
+import { isMap } from "../../simulation/api/fields.ts";
+import { Storage } from "../../simulation/api/storage.ts";
 
 setDefaultTimeout(300_000);
 
@@ -266,6 +267,17 @@ function comparable(value: unknown, known: Known): unknown {
   });
 }
 
+/** With the keys of all maps in order, to compare objects. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isMap(value)) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .toSorted()
+      .map((key) => [key, sorted(value[key])]),
+  );
+}
+
 interface Event {
   readonly type: string;
   readonly object: unknown;
@@ -282,7 +294,7 @@ function simulatedEvents(storage: Storage, revision: number, namespace: string):
   };
   return storage.since(revision).flatMap((change) => {
     const event = watchEvent(watch, change);
-    return event ? [{ type: String(event["type"]), object: comparable(event["object"], known) }] : [];
+    return event ? [{ type: event.type, object: comparable(event.object, known) }] : [];
   });
 }
 

@@ -53,7 +53,16 @@ const unownedMetadata = new Set([
   "selfLink",
 ]);
 
-function ownable(object: JsonMap): Map<string, string> {
+const ownables = new WeakMap<JsonMap, ReadonlyMap<string, string>>();
+
+/** The leaves that a manager can own. An object is never changed, so they are collected once. */
+function ownable(object: JsonMap): ReadonlyMap<string, string> {
+  const found = ownables.get(object) ?? collectOwnable(object);
+  ownables.set(object, found);
+  return found;
+}
+
+function collectOwnable(object: JsonMap): ReadonlyMap<string, string> {
   const found = leaves(object);
   for (const path of found.keys()) {
     const [first = "", second = ""] = path.split(separator);
@@ -91,8 +100,15 @@ export function applyFields(current: Applied, manager: string, body: JsonMap): A
   const others = new Set<string>();
   for (const [name, paths] of current.managers) if (name !== manager) for (const path of paths) others.add(path);
   let object = current.object;
+  const owned = [...wanted, ...others];
   for (const path of former) {
-    if (!wanted.has(path) && !others.has(path)) object = without(object, path.split(separator));
+    if (wanted.has(path) || others.has(path)) continue;
+    const keys = path.split(separator);
+    const list = keys.slice(0, -1);
+    // If no manager owns an element any more, a list is removed with those that never had an owner: a deletion adds finalizers.
+    const isElement = elements(list, []) !== undefined;
+    const isUnowned = isElement && !owned.some((each) => each.startsWith(`${list.join(separator)}${separator}`));
+    object = without(object, isUnowned ? list : keys);
   }
   const merged = merge(object, body, []) as JsonMap;
   const before = ownable(current.object);

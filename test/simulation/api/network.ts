@@ -9,9 +9,10 @@ import {
   type ApiFrontend,
   type ApiReply,
   type ApiRequest,
+  type WatchEvent,
   type WatchRequest,
 } from "./server.ts";
-import { StatusError, type Change, type Storage } from "./storage.ts";
+import { StatusError, textOf, type Change, type Storage } from "./storage.ts";
 
 /** What a request meets; decided for each request. */
 export type RequestFault =
@@ -80,11 +81,10 @@ export class ApiConnection {
 
   #send(request: HttpRequest, caller: Caller): void {
     const { server, user, random, isPartitioned = () => false } = this.#options;
-    const { pathname, search } = new URL(request.url);
-    const { method, body, headers } = request;
+    const { method, body, headers, url } = request;
     const api: ApiRequest = {
       method,
-      path: `${pathname}${search}`,
+      path: url.slice(url.indexOf("/", "https://".length)),
       headers,
       user,
       ...(body !== undefined && { body }),
@@ -199,8 +199,8 @@ class OpenWatch {
     this.#ends.push(cancel);
   }
 
-  #send(event: object): void {
-    const line = this.#encoder.encode(`${JSON.stringify(event)}\n`);
+  #send(event: WatchEvent): void {
+    const line = this.#encoder.encode(`{"type":"${event.type}","object":${textOf(event.object)}}\n`);
     this.#deliver(() => {
       if (this.#isOpen) this.#controller?.enqueue(line);
     });
@@ -256,7 +256,15 @@ const refusals: Readonly<Partial<Record<RequestFault, ApiReply>>> = {
 };
 
 function responseOf({ status, body, headers = {} }: ApiReply, nowMs: number): Response {
-  return Response.json(body, { status, headers: { ...headers, date: new Date(nowMs).toUTCString() } });
+  const date = new Date(nowMs).toUTCString();
+  return new Response(bodyText(body), { status, headers: { "content-type": "application/json", ...headers, date } });
+}
+
+/** A list is joined from the texts of its objects. */
+function bodyText(body: object): string {
+  if (!("items" in body)) return textOf(body);
+  const { items, ...rest } = body as { readonly items: readonly object[] };
+  return `${JSON.stringify(rest).slice(0, -1)},"items":[${items.map(textOf).join(",")}]}`;
 }
 
 const latencyMs = (random: SeededRandom): number => 0.2 + random.next() ** 4 * 40;

@@ -22,7 +22,7 @@ export interface ApiRequest {
 
 export interface ApiReply {
   readonly status: number;
-  readonly body: unknown;
+  readonly body: object;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -32,6 +32,11 @@ export interface WatchRequest {
   readonly revision: number;
   readonly timeoutMs: number | undefined;
   readonly isMetadata: boolean;
+}
+
+export interface WatchEvent {
+  readonly type: string;
+  readonly object: JsonMap;
 }
 
 interface Addressed {
@@ -61,9 +66,8 @@ export class ApiFrontend {
 
   /** The watch that a request starts; undefined for any other request. */
   watchOf(request: ApiRequest): WatchRequest | undefined {
-    const url = new URL(request.path, "https://api");
-    if (request.method !== "GET" || url.searchParams.get("watch") !== "true") return undefined;
-    const { kind, namespace, query } = addressed(url);
+    if (request.method !== "GET" || !request.path.includes("watch=true")) return undefined;
+    const { kind, namespace, query } = addressed(new URL(request.path, "https://api"));
     const seconds = query.get("timeoutSeconds");
     return {
       kind,
@@ -113,7 +117,7 @@ export class ApiFrontend {
     return { status: 200, body: { apiVersion: kind.apiVersion, kind: `${kind.kind}List`, metadata, items } };
   }
 
-  #write(request: ApiRequest, target: Addressed): unknown {
+  #write(request: ApiRequest, target: Addressed): Stored {
     const { kind, namespace = "", name, subresource, query } = target;
     const options: WriteOptions = {
       manager: query.get("fieldManager") ?? request.headers["user-agent"] ?? "unknown",
@@ -133,7 +137,7 @@ export class ApiFrontend {
 }
 
 /** The event of a watch; undefined if it does not concern the watched objects. */
-export function watchEvent({ matches, isMetadata, kind }: WatchRequest, change: Change): JsonMap | undefined {
+export function watchEvent({ matches, isMetadata, kind }: WatchRequest, change: Change): WatchEvent | undefined {
   if (change.kind !== kind) return undefined;
   const wasSelected = change.before !== undefined && matches(change.before);
   const isSelected = change.after !== undefined && matches(change.after);

@@ -1,6 +1,4 @@
 /** etcd with the generic registry of the API server on top: versions, preconditions, finalizers, generations and history. */
-import { isDeepStrictEqual } from "node:util";
-
 import type { KubeObject, ResourceNames } from "@pko/kube";
 
 import {
@@ -248,9 +246,9 @@ export class Storage {
       );
     }
     const after = subresource === "status" ? withStatus(before, given) : this.#merged(kind, before, given);
-    const isSame = JSON.stringify(sorted(after)) === JSON.stringify(sorted(before));
+    const isSame = Bun.deepEquals(after, before);
     // A new owner of a field is a change, too.
-    if (isSame && (!managers || isDeepStrictEqual(managers, owners))) return before;
+    if (isSame && (!managers || Bun.deepEquals(managers, owners))) return before;
     checkFinalizers(kind, before, after);
     options.admit?.(before, after);
     const next = managers ?? managersAfterUpdate(owners, { manager: options.manager, before, after });
@@ -290,8 +288,7 @@ export class Storage {
       ...(kept !== undefined && { status: kept }),
     } as unknown as Stored;
     const after = normalized(kind, candidate);
-    const isChanged =
-      kind.hasGeneration && JSON.stringify(sorted(desired(after))) !== JSON.stringify(sorted(desired(before)));
+    const isChanged = kind.hasGeneration && !Bun.deepEquals(desired(after), desired(before));
     return isChanged ? { ...after, metadata: { ...after.metadata, generation: (old.generation ?? 0) + 1 } } : after;
   }
 
@@ -465,13 +462,11 @@ function normalized(kind: ServedKind, object: Stored): Stored {
   return { type: "Opaque", ...rest, data: { ...given, ...Object.fromEntries<string>(encoded) }, metadata };
 }
 
-/** With the keys of all maps in order, to compare objects. */
-export function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isMap(value)) return value;
-  return Object.fromEntries(
-    Object.keys(value)
-      .toSorted()
-      .map((key) => [key, sorted(value[key])]),
-  );
+const texts = new WeakMap<object, string>();
+
+/** The JSON of a stored object, which many watches and lists send. */
+export function textOf(object: object): string {
+  const text = texts.get(object) ?? JSON.stringify(object);
+  texts.set(object, text);
+  return text;
 }

@@ -214,10 +214,11 @@ export function wokenUntil({ workspace, now }: Pick<WorkspaceView, "workspace" |
   return until !== undefined && until > now && until - now <= longestWakeMs ? until : undefined;
 }
 
-/** When it became ready or its last Update ended, whichever is later. */
-export function idleSince(workspace: Workspace, updates: readonly UpdateFacts[]): number {
+/** When it became ready or its last Update ended, whichever is later. A time after `latest` does not count. */
+export function idleSince(workspace: Workspace, updates: readonly UpdateFacts[], latest = Infinity): number {
   const readySince = parseTimestamp(readyCondition(workspace)?.lastTransitionTime) ?? 0;
-  return Math.max(readySince, ...updates.map(({ endedAt = 0 }) => endedAt));
+  const times = [readySince, ...updates.map(({ endedAt = 0 }) => endedAt)];
+  return Math.max(0, ...times.filter((time) => time <= latest));
 }
 
 /** How long the Ready condition has had its status. */

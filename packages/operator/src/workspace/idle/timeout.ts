@@ -12,7 +12,9 @@ export function idlesAt(view: WorkspaceView): number | undefined {
   if (idleTimeoutMs === 0 || inputs?.ephemeralState) return undefined;
   const isPreempted = view.preemptions.victims.has(keyOf(workspace));
   const timeoutMs = isPreempted ? Math.min(leastIdleMs, idleTimeoutMs) : idleTimeoutMs;
-  return Math.max(idleSince(workspace, updates) + timeoutMs, wokenUntil(view) ?? 0);
+  // A later time was recorded while the clock was wrong: the pod must not stay until then.
+  const since = idleSince(workspace, updates, view.now + timeoutMs);
+  return Math.max(since + timeoutMs, wokenUntil(view) ?? 0);
 }
 
 /** Its preparation failed, and no attempt is in progress or due. Its inputs show that no state is lost with the pod. */

@@ -1,17 +1,35 @@
 import { expect, test } from "bun:test";
+import type { KubeObject } from "@pko/kube";
 
 import { set, view } from "../testing/views.ts";
-import type { Performer } from "./owned.ts";
+import type { Performer, WorkspacePerformed } from "./owned.ts";
 import { restoreStatefulSet } from "./statefulset.ts";
 
-/** An API server on which nothing exists. */
-const empty = { client: { find: async () => undefined } } as unknown as Performer;
+const observed = view(set());
 
-test("restoring a StatefulSet that was deleted waits for the store instead of repeating at once", async () => {
-  const observed = view(set());
+/** The StatefulSet is `present` on the API server, if it exists. */
+async function restore(present: KubeObject | undefined): Promise<WorkspacePerformed> {
+  const client = { find: async () => present, list: async () => ({ items: [] }), apply: async () => present };
   const { inputs, statefulSet } = observed;
   if (!inputs?.pod.ok || !statefulSet) throw new Error("the view has no StatefulSet");
   const step = { kind: "restoreStatefulSet", uid: statefulSet.uid, objects: inputs.pod.objects } as const;
   const { signal } = new AbortController();
-  expect(await restoreStatefulSet(empty, step, { view: observed, signal })).toEqual({ kind: "stale" });
+  return await restoreStatefulSet({ client } as unknown as Performer, step, { view: observed, signal });
+}
+
+function withGeneration(generation: number): KubeObject {
+  const { apiVersion, kind, metadata: workspace } = observed.workspace;
+  const owner = { apiVersion, kind, name: workspace.name ?? "", uid: workspace.uid ?? "", controller: true };
+  const metadata = { name: "web-workspace", uid: observed.statefulSet?.uid ?? "", resourceVersion: "1", generation };
+  return { apiVersion: "apps/v1", kind: "StatefulSet", metadata: { ...metadata, ownerReferences: [owner] } };
+}
+
+test("restoring a StatefulSet that was deleted waits for the store instead of repeating at once", async () => {
+  expect(await restore(undefined)).toEqual({ kind: "stale" });
+});
+
+test("so does restoring one of which the API server has an earlier generation, because etcd was restored", async () => {
+  const { uid = "", generation = 0 } = observed.statefulSet ?? {};
+  expect(await restore(withGeneration(generation))).toEqual({ kind: "done", facts: { written: { uid, generation } } });
+  expect(await restore(withGeneration(generation - 1))).toEqual({ kind: "stale" });
 });

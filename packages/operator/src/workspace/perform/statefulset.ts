@@ -25,8 +25,11 @@ export async function restoreStatefulSet(
   const write = { resource: builtin.statefulSets, body: objects.statefulSet };
   const target = { ...ownedBy(performer, context), uid };
   const written = await applyOwned(target, write, { fieldManager, create: false });
-  // Only the store still has it. Nothing is written, so the rule would apply again immediately.
-  return written.kind === "absent" ? stepStale : wroteStatefulSet(written);
+  // Only the store still has it, or this generation of it, because etcd was restored: the rule would apply again immediately.
+  const isAhead =
+    written.kind === "written" &&
+    (written.object.metadata.generation ?? 0) < (context.view.statefulSet?.generation ?? 0);
+  return written.kind === "absent" || isAhead ? stepStale : wroteStatefulSet(written);
 }
 
 export async function scaleToZero(

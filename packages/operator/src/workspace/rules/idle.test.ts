@@ -42,6 +42,16 @@ describe("a workspace without work", () => {
       steps: ["prepare"],
       outcome: "preparing",
     },
+    "becomes idle if only a clock that was wrong could have recorded when it became ready": {
+      when: [ready(-86_400), set(), pod()],
+      outcome: "idle",
+      requeueAfterMs: 2000,
+    },
+    "keeps its pod if it became ready a moment ago by a clock that is ahead": {
+      when: [ready(-2), set(), pod()],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
     "becomes idle when its last Update ended that long ago": {
       when: [ready(5000), set(), pod(), update("ended", { endedAt: ago(700) }), update("ended", { endedAt: ago(900) })],
       outcome: "idle",
