@@ -15,6 +15,12 @@ export function helmCommand(...args: readonly string[]): string[] {
   return [...program("helm"), `--kubeconfig=${clusterKubeconfig()}`, ...args];
 }
 
+/** The path of kubectl, and the words that select it in a binary of several programs. */
+export function kubectlProgram(): string[] {
+  const [name = "", ...rest] = program("kubectl");
+  return [Bun.which(name) ?? name, ...rest];
+}
+
 /** Builds those that the user does not have. */
 export async function ensureClients(...names: readonly ClientName[]): Promise<void> {
   await buildTools(names.filter((name) => !isUsersOwn(name)).map((name) => tools[name]));

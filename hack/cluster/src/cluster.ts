@@ -11,6 +11,7 @@ import { findProblems, inspectMachine, installPackages, missingPackages } from "
 import { attempt, isOnPath } from "./shell.ts";
 import { buildTools, clusterTools, toolPath } from "./tools.ts";
 import { until } from "./until.ts";
+import { userShellSetup } from "./user-shell.ts";
 
 /** Without DNS it starts faster, which is enough for pods that use IP addresses; a later call adds DNS. */
 export async function clusterUp({ dns }: { readonly dns: boolean }): Promise<void> {
@@ -18,13 +19,13 @@ export async function clusterUp({ dns }: { readonly dns: boolean }): Promise<voi
   if ((await runningSupervisor(stateRoot)) !== undefined) {
     await untilReady(stateRoot);
     if (dns) await addDns();
-    return announce("is already running");
+    return await announce("is already running");
   }
   const started = performance.now();
   // The remains of a killed run, which the kernel is still removing, would look like another cluster.
   await stopCluster(stateRoot);
   await startCluster(stateRoot, [await prepareCluster({ dns })]);
-  announce(`is ready after ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  await announce(`is ready after ${((performance.now() - started) / 1000).toFixed(1)} s`);
 }
 
 /** Everything that takes minutes the first time. Returns the OCI layout with the images. */
@@ -72,9 +73,9 @@ async function checkGivenCluster(path: string): Promise<void> {
   console.error("using the cluster of CLUSTER_KUBECONFIG; no local cluster is started");
 }
 
-function announce(state: string): void {
+async function announce(state: string): Promise<void> {
   console.error(`the cluster ${state}; to use it:`);
-  console.error(`  alias kubectl="${kubectlCommand().join(" ")}"`);
+  console.error(`  ${await userShellSetup()}`);
 }
 
 /** Problems that the user can fix, one line each. */

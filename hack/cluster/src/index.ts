@@ -18,3 +18,4 @@ export { step } from "./progress.ts";
 export { attempt, CommandFailed, run } from "./shell.ts";
 export { answer as answerRegistry } from "./registry.ts";
 export { buildTools, dependencyFolder, moduleSources, providerVersion, toolPath } from "./tools.ts";
+export { userShellSetup } from "./user-shell.ts";

@@ -231,7 +231,9 @@ async function goBuild(tool: GoTool, output: string, report: (compiled: number) 
   const cwd = moduleFolder(tool);
   const env = goEnvironment(tool);
   // `-v` prints each package as it is compiled: the only progress that the Go tool shows.
-  const command = ["go", "build", "-v", "-ldflags", linkerFlags(tool), "-o", output, tool.package];
+  // The linker drops the debug information; not to generate it saves the compiler about a tenth of its time.
+  const flags = ["-gcflags=all=-dwarf=false", "-ldflags", linkerFlags(tool)];
+  const command = ["go", "build", "-v", ...flags, "-o", output, tool.package];
   const child = Bun.spawn(command, { cwd, env: { ...process.env, ...env }, stdout: "ignore", stderr: "pipe" });
   let lines = "";
   let compiled = 0;

@@ -1,10 +1,11 @@
 /** Deploys an example Stack on a new cluster and then changes it, showing each step; without EXAMPLE, a tour follows. */
-import { clusterKubeconfig, clusterUp, givenKubeconfig, kubectlCommand, step, UserError } from "@pko/cluster";
+import { clusterKubeconfig, clusterUp, givenKubeconfig, step, userShellSetup, UserError } from "@pko/cluster";
 import { connect, kubeconfigCredentials, type Client } from "@pko/kube";
 import { stacks } from "@pko/operator";
 
 import { missingFor, readExample, type Example } from "./example.ts";
 import { followStacks, type StackName } from "./follow.ts";
+import { gitRepository, startGitServer } from "./git-server.ts";
 import { installOperator } from "./install.ts";
 import { kubectl } from "./kubectl.ts";
 import { nextSteps } from "./next-steps.ts";
@@ -17,8 +18,8 @@ async function main(example: Example, background: readonly Example[]): Promise<v
   );
   // The examples need no DNS.
   await clusterUp({ dns: false });
-  await installOperator();
   const client = connect(await kubeconfigCredentials(clusterKubeconfig()));
+  await installOperator(client);
   const names = example.stacks.map(stackName);
   for (const one of [example, ...background]) await clear(client, one);
 
@@ -26,8 +27,7 @@ async function main(example: Example, background: readonly Example[]): Promise<v
   await timed(client, names, async () => {
     await kubectl(["apply", "-f", example.folder]);
   });
-  // They are ready when the tour needs them.
-  for (const { folder } of background) await kubectl(["apply", "-f", folder]);
+  if (background.length > 0) await prepareTour(background);
   await showOutputs(client, names);
 
   const last = names.at(-1);
@@ -37,8 +37,16 @@ async function main(example: Example, background: readonly Example[]): Promise<v
     await kubectl(changeCommand(example, last).slice(1));
   });
   await showOutputs(client, [last]);
-  if (background.length > 0) await tour(heading);
-  showNextSteps(example, last);
+  if (background.length > 0) await tour(heading, await gitRepository());
+  await showNextSteps(example, last);
+}
+
+/** What it starts is ready when the tour needs it. */
+async function prepareTour(background: readonly Example[]): Promise<void> {
+  await Promise.all([
+    startGitServer(),
+    ...background.map(async ({ folder }) => await kubectl(["apply", "-f", folder])),
+  ]);
 }
 
 /** Deletes the Stacks of an earlier demo like a user would, which destroys their resources. */
@@ -82,13 +90,10 @@ async function showOutputs(client: Client, names: readonly StackName[]): Promise
   }
 }
 
-function showNextSteps({ folder }: Example, { name, namespace }: StackName): void {
+async function showNextSteps({ folder }: Example, stack: StackName): Promise<void> {
   heading("Next steps");
-  console.log(`  alias kubectl="${kubectlCommand().join(" ")}"`);
   const isOwnCluster = givenKubeconfig === undefined;
-  for (const command of nextSteps({ name, namespace, kubeconfig: clusterKubeconfig(), isOwnCluster })) {
-    console.log(`  ${command}`);
-  }
+  for (const command of [await userShellSetup(), ...nextSteps({ ...stack, isOwnCluster })]) console.log(`  ${command}`);
   console.log(`\n  The manifests are in ${folder}; docs/getting-started.md explains them.`);
 }
 

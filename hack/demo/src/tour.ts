@@ -1,37 +1,29 @@
 /** What `make demo` shows after the first change: commands that a user can type, with their output. */
 import { attempt, clusterKubeconfig, CommandFailed, kubectlCommand, repositoryRoot } from "@pko/cluster";
 
+import { gitServerObjects, type Repository } from "./git-server.ts";
+
 /** Words of a command; the first is the program. */
 type Words = readonly string[];
 
-export interface Chapter {
+interface Chapter {
   readonly title: string;
   readonly commands: readonly Words[];
 }
 
-const patchStack = (patch: object): Words => [
-  "kubectl",
-  "patch",
-  "stack",
-  "shop",
-  "--type=merge",
-  `--patch=${JSON.stringify(patch)}`,
-];
-const waitFor = (stack: string, what: string): Words => [
-  "kubectl",
-  "wait",
-  "stack",
-  stack,
-  `--for=${what}`,
-  "--timeout=2m",
-];
-const pulumi = (...words: Words): Words => ["kubectl", "pulumi", ...words];
+const kubectl = (...words: Words): Words => ["kubectl", ...words];
+const pulumi = (...words: Words): Words => kubectl("pulumi", ...words);
+const patch = (kind: "program" | "stack", name: string, change: object): Words =>
+  kubectl("patch", kind, name, "--type=merge", `--patch=${JSON.stringify(change)}`);
+const patchStack = (change: object): Words => patch("stack", "shop", change);
+const waitFor = (stack: string, what: string): Words =>
+  kubectl("wait", "stack", stack, `--for=${what}`, "--timeout=2m");
 const password = (secret: string): object => ({
   spec: { secretsRef: { adminPassword: { secret: { name: secret } } } },
 });
 
 /** For the example `program`, after it was deployed; the Stacks of the example `drift` are being deployed. */
-export const chapters: readonly Chapter[] = [
+const chapters = (repository: Repository): readonly Chapter[] => [
   {
     title: "Breaking it, finding the cause, and repairing it",
     commands: [
@@ -51,26 +43,12 @@ export const chapters: readonly Chapter[] = [
       waitFor("shop", "condition=Ready"),
     ],
   },
-  {
-    title: "Rolling back to the first configuration (with Git: pin spec.commit)",
-    commands: [
-      patchStack({ spec: { approval: null, config: { name: "shop", currency: null } } }),
-      waitFor("shop", "condition=Ready"),
-      pulumi("outputs", "shop"),
-    ],
-  },
+  ...gitChapters(repository),
   {
     title: "Detecting drift: a stack that another one reads has changed",
     commands: [
       waitFor("firewall", "condition=Ready"),
-      [
-        "kubectl",
-        "patch",
-        "program",
-        "addresses",
-        "--type=merge",
-        `--patch=${JSON.stringify({ program: { outputs: { range: "10.1.0.0/16" } } })}`,
-      ],
+      patch("program", "addresses", { program: { outputs: { range: "10.1.0.0/16" } } }),
       waitFor("addresses", "jsonpath={.status.outputs.range}=10.1.0.0/16"),
       pulumi("drift", "firewall", "--wait"),
     ],
@@ -78,15 +56,50 @@ export const chapters: readonly Chapter[] = [
   {
     title: "Deleting Stacks together: those that depend on others are destroyed first",
     commands: [
-      ["kubectl", "delete", "stack", "addresses", "firewall"],
-      ["kubectl", "delete", "-f", "examples/drift", "--ignore-not-found"],
+      kubectl("delete", "stack", "addresses", "firewall"),
+      kubectl("delete", "-f", "examples/drift", "--ignore-not-found"),
       pulumi("get"),
     ],
   },
 ];
 
-export async function tour(heading: (text: string) => void): Promise<void> {
-  for (const { title, commands } of chapters) {
+const mistake = 'cd shop && sed -i s/apples/lemons/ Pulumi.yaml && git commit -am "Sell lemons"';
+
+/** They end as they began, so that the Stack can be deleted when the Git server no longer exists. */
+const gitChapters = ({ url, firstCommit }: Repository): readonly Chapter[] => [
+  {
+    title: "Deploying the same program from a Git repository: nothing else changes",
+    commands: [
+      patchStack({
+        spec: { approval: null, programRef: null, projectRepo: url, branch: "main", gitAuthSecret: "git-server" },
+      }),
+      waitFor("shop", "condition=Ready"),
+    ],
+  },
+  {
+    title: "Pushing a commit that turns out to be a mistake",
+    commands: [kubectl("exec", "git-server", "--", "sh", "-c", mistake), pulumi("reconcile", "shop", "--wait")],
+  },
+  {
+    title: "Rolling back: spec.commit pins the commit before it",
+    commands: [
+      patchStack({ spec: { branch: null, commit: firstCommit } }),
+      waitFor("shop", "condition=Ready"),
+      pulumi("outputs", "shop"),
+    ],
+  },
+  {
+    title: "Deploying the Program object again, which needs no Git server",
+    commands: [
+      patchStack({ spec: { programRef: { name: "shop" }, projectRepo: null, commit: null, gitAuthSecret: null } }),
+      waitFor("shop", "condition=Ready"),
+      kubectl("delete", ...gitServerObjects, "--wait=false"),
+    ],
+  },
+];
+
+export async function tour(heading: (text: string) => void, repository: Repository): Promise<void> {
+  for (const { title, commands } of chapters(repository)) {
     heading(title);
     for (const words of commands) {
       console.log(`$ ${words.map(quoted).join(" ")}`);

@@ -52,11 +52,17 @@ describe("make demo", () => {
     // The tour: each of these is output of another command.
     expect(output).toContain("there is no Secret shop-admn");
     expect(output).toMatch(/The plan of Update \S+ was approved by/);
-    expect(output).toContain("release:        shop.example.com sells apples for EUR");
+    expect(output).toMatch(/\[main \w+\] Sell lemons/);
+    expect(output).toContain("release:        market.example.com sells lemons for GBP");
+    expect(output).toContain("release:        market.example.com sells apples for GBP");
     expect(output).toContain("1 resource differs from the state: pulumi:pulumi:StackReference addresses");
     expect(output).toContain('stack.pulumi.com "firewall" deleted');
     expect(output).toContain("http://127.0.0.1:8001");
     expect(code).toBe(0);
+    // Its first next step makes all of these commands available in a shell.
+    const [setup = ""] = /export KUBECONFIG=.*/.exec(output) ?? [];
+    const get = await attempt(["sh", "-c", `${setup}; kubectl pulumi get shop`]);
+    expect(get.stdout + get.stderr).toMatch(/State: +Ready/);
   }, 300_000);
 
   test("can be repeated, on a cluster of the user's own: with kubectl from the PATH, without Go, and building nothing of Kubernetes", async () => {

@@ -50,6 +50,7 @@ const checks: Readonly<Record<string, (command: Command) => void | Promise<void>
   pulumi: (command) => checkCobra("pulumi", command),
   docker: checkDocker,
   grep: ({ words }) => expect(Bun.spawnSync(["grep", ...words.slice(1)], { stdin: new Uint8Array() }).exitCode).toBe(1),
+  sudo: ({ words }) => expect(words[1]).toBe("install"),
   base64: checkHelp,
   gunzip: checkHelp,
   tee: ({ words }) => expect(words[1]).toMatch(/^[a-z-]+\.json$/),
