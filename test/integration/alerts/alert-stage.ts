@@ -152,7 +152,8 @@ export class AlertStage implements AsyncDisposable {
     for (const [index, line] of commands.entries()) {
       if (index === commands.length - 1) removeCause?.();
       const output = await this.run(ownCommand(line, stack));
-      transcribe(alert, `$ ${line}\n${output.replaceAll(stack, "website")}`);
+      const shown = output.replaceAll(this.folder, "/app").replaceAll(stack, "website");
+      transcribe(alert, `$ ${line}\n${shown}`);
     }
   }
 

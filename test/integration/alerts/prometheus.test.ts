@@ -6,7 +6,13 @@ import { execFileSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { driftRequestAnnotation, leaseName, reconcileRequestAnnotation, suspendAnnotation } from "@pko/api";
+import {
+  driftRequestAnnotation,
+  leaseName,
+  reconcileRequestAnnotation,
+  suspendAnnotation,
+  type LastUpdate,
+} from "@pko/api";
 import { builtin, mayUser, timestamp } from "@pko/kube";
 import { stacks, updates } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
@@ -59,8 +65,11 @@ async function moveStart(update: string, ms: number): Promise<void> {
   await client.patch(updates, shop.ref(update), { patch, subresource: "status" });
 }
 
-const untilReady = async (name: string): Promise<void> =>
-  void (await waitFor(() => stage.shop.isReady(name), { timeoutMs, what: `Stack ${name} to be ready` }));
+const untilReady = async (name: string, commit?: string): Promise<void> => {
+  // The Stack is still ready with the commit before, at first.
+  const isDeployed = (last: LastUpdate): boolean => commit === undefined || last.lastSuccessfulCommit === commit;
+  await waitFor(() => stage.shop.isReady(name, isDeployed), { timeoutMs, what: `Stack ${name} to be ready` });
+};
 
 /** A program that reads a file. */
 const reading = (file: string) => ({ kept: "${text}", variables: { text: { "fn::readFile": file } } });
@@ -221,7 +230,7 @@ onRequest(
     await untilReady("drifted");
     const commit = shop.commit("two");
     await shop.apply("base", { commit });
-    await untilReady("base");
+    await untilReady("base", commit);
     await annotate("drifted", { [driftRequestAnnotation]: "now" });
     await stage.resolve("PulumiStackDrifted", { stack: "drifted" });
   },
