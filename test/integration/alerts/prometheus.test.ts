@@ -295,9 +295,9 @@ onRequest(
 
     await shop.apply("odd", { commit: shop.commit("good") });
     await untilReady("odd");
-    // Like a bug in the status of one Stack, unless it is suspended.
-    const stopErrors = proxy.on(({ isWrite, path, body: text }) =>
-      isWrite && path.includes("/stacks/odd") && !text.includes("Suspended") ? { status: 403 } : undefined,
+    // Like a bug in what is written for the updates of one Stack.
+    const stopErrors = proxy.on(({ isWrite, path }) =>
+      isWrite && path.endsWith("/workspaces/odd") ? { status: 415 } : undefined,
     );
     await untilFiring("PulumiOperatorErrors", (turn) => requestUpdate("odd", String(turn)));
     await stage.resolve("PulumiOperatorErrors", { stack: "odd" });
