@@ -3,8 +3,10 @@ import { join } from "node:path";
 
 import { compileWithConsole } from "@pko/console/embed";
 
+import { compileReluctance } from "./src/runtime.ts";
+
 // The operator mostly waits: without JIT compilation it needs 10 MB less memory.
-const flags = ["--compile-jit-policy=10000"];
+const flags = [`--compile-jit-policy=${compileReluctance}`];
 
 interface BuildOptions {
   readonly outfile: string;

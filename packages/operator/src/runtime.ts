@@ -22,8 +22,8 @@ const checkMs = 250;
 const growthBytes = 32_000_000;
 /** After the first lists, all Stacks are reconciled. */
 const firstPassesMs = 30_000;
-/** The same as in build.ts. */
-const reluctance = 10_000;
+/** With it, hardly any code is compiled. */
+export const compileReluctance = 10_000;
 
 interface TunedProcess {
   /** Whether the stores have been filled. */
@@ -49,7 +49,7 @@ export function tuneRuntime({ isReady, runtime = bunRuntime, clock = systemClock
     }
     if (isCompiling && isReady()) {
       isCompiling = false;
-      clock.after(firstPassesMs, () => runtime.setCompileReluctance(reluctance));
+      clock.after(firstPassesMs, () => runtime.setCompileReluctance(compileReluctance));
     }
     clock.after(checkMs, check);
   };

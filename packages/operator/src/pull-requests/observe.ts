@@ -66,9 +66,14 @@ export function runsOf(
   previews: readonly Stack[],
 ): PreviewRun[] {
   const { name = "", namespace = "" } = metadata;
-  const present = new Map(previews.map((preview) => [pullRequestNumberOf(preview), preview.metadata.uid]));
+  const present = new Map(
+    previews.flatMap((preview) => {
+      const number = pullRequestNumberOf(preview);
+      return number === undefined ? [] : [[number, preview.metadata.uid]];
+    }),
+  );
   const cancelled = (status?.cancelledPreviews ?? []).map(({ number }) => number);
-  return [...new Set([...present.keys(), ...cancelled])].flatMap((number = 0) => {
+  return [...new Set([...present.keys(), ...cancelled])].flatMap((number) => {
     const workspace = refKey({ namespace, name: previewNameOf(name, number) });
     const uid = present.get(number) ?? "";
     return updates.byIndex(workspaceIndex, workspace).flatMap((update): PreviewRun[] => {

@@ -5,10 +5,10 @@ import { isOwnedBy, keyOf, refKey, type Key, type Moment, type Store } from "@pk
 
 import type { ForgeLimits } from "../forge/forge-limits.ts";
 import type { Suspension } from "../shared/channels/suspension.ts";
-import { isDeleting, pullRequestNumberOf, wantsPreviews } from "../shared/pull-request-preview.ts";
+import { isDeleting, parentOf, pullRequestNumberOf, wantsPreviews } from "../shared/pull-request-preview.ts";
 import { commitOf, workspaceIndex, workspaceKeyOf } from "../shared/updates.ts";
 import type { ClassReader } from "../shared/workspace-classes.ts";
-import { operationOf, parentOf } from "./desired/commit-status.ts";
+import { operationOf } from "./desired/commit-status.ts";
 import { planFate } from "./plan-fate.ts";
 import type { Delivered, ReportMemory, ReportView, Subject } from "./view.ts";
 

@@ -16,6 +16,10 @@ export function isPullRequestPreview(stack: Stack): boolean {
   return spec?.preview === true && pullRequestNumberOf(stack) !== undefined;
 }
 
+/** The Stack whose pull request the Stack previews. */
+export const parentOf = ({ metadata }: Pick<Stack, "metadata">) =>
+  metadata.ownerReferences?.find(({ kind, controller }) => kind === "Stack" && controller);
+
 export const isDeleting = ({ metadata }: Pick<Stack, "metadata">): boolean => metadata.deletionTimestamp !== undefined;
 
 /** Whether the Stack previews pull requests. It may be suspended. */

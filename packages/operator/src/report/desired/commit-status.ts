@@ -5,7 +5,7 @@ import type { CommitStatus } from "@pko/forge";
 import { changeSummary, riskOrder } from "../../shared/changes.ts";
 import { contentHash, textHash } from "../../shared/digest.ts";
 import { findCondition, isConditionTrue } from "../../shared/objects/conditions.ts";
-import { previewContext } from "../../shared/pull-request-preview.ts";
+import { parentOf, previewContext } from "../../shared/pull-request-preview.ts";
 import * as messages from "../messages.ts";
 import type { PlanFate, Subject } from "../view.ts";
 
@@ -59,10 +59,6 @@ function contextOf({ stack, pullRequest }: Subject): string {
   const parent = pullRequest === undefined ? undefined : parentOf(stack);
   return parent ? previewContext(namespace, parent.name) : `pulumi/${namespace}/${name}`;
 }
-
-/** The Stack whose pull request the Stack previews. */
-export const parentOf = ({ metadata }: Subject["stack"]) =>
-  metadata.ownerReferences?.find(({ kind, controller }) => kind === "Stack" && controller);
 
 function descriptionOf(update: Update, { plan, isAbandoned = false }: Fate): string {
   const summary = changeSummary(update.status?.changes ?? {}, { isPreview: isPreview(update), order: riskOrder });
