@@ -1,7 +1,10 @@
 /** kubectl and helm for the cluster: the user's own programs on the user's own cluster, otherwise built from source. */
+import { existsSync } from "node:fs";
+
 import { clusterKubeconfig, givenKubeconfig } from "./given-cluster.ts";
 import { isOnPath } from "./shell.ts";
 import { buildTools, toolPath } from "./tools.ts";
+import { UserError } from "./user-error.ts";
 
 type ClientName = "kubectl" | "helm";
 
@@ -23,7 +26,13 @@ export function kubectlProgram(): string[] {
 
 /** Builds those that the user does not have. */
 export async function ensureClients(...names: readonly ClientName[]): Promise<void> {
-  await buildTools(names.filter((name) => !isUsersOwn(name)).map((name) => tools[name]));
+  const others = names.filter((name) => !isUsersOwn(name));
+  const missing = others.filter((name) => !existsSync(toolPath(tools[name])));
+  // The local cluster reports this itself.
+  if (missing.length > 0 && givenKubeconfig !== undefined && !isOnPath("go")) {
+    throw new UserError(missing.map((name) => `${name} is missing: install it, or Go 1.26 to build it`));
+  }
+  await buildTools(others.map((name) => tools[name]));
 }
 
 function program(name: ClientName): string[] {

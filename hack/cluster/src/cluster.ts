@@ -2,15 +2,17 @@
 import { existsSync } from "node:fs";
 
 import { ensureClients, kubectlCommand } from "./clients.ts";
-import { givenKubeconfig } from "./given-cluster.ts";
-import { buildImages, imagesLayout } from "./images.ts";
+import { givenCluster, givenKubeconfig } from "./given-cluster.ts";
+import { buildImages, imagesLayout, imageTools } from "./images.ts";
 import { runningSupervisor, startCluster, stopCluster, untilReady } from "./lifecycle.ts";
 import { isDnsReady } from "./network.ts";
 import { stateRoot } from "./paths.ts";
 import { findProblems, inspectMachine, installPackages, missingPackages } from "./prerequisites.ts";
 import { attempt, isOnPath } from "./shell.ts";
-import { buildTools, clusterTools, toolPath } from "./tools.ts";
+import { together } from "./together.ts";
+import { buildTools, clusterTools, startTools, toolPath } from "./tools.ts";
 import { until } from "./until.ts";
+import { UserError } from "./user-error.ts";
 import { userShellSetup } from "./user-shell.ts";
 
 /** Without DNS it starts faster, which is enough for pods that use IP addresses; a later call adds DNS. */
@@ -30,8 +32,15 @@ export async function clusterUp({ dns }: { readonly dns: boolean }): Promise<voi
 
 /** Everything that takes minutes the first time. Returns the OCI layout with the images. */
 export async function prepareCluster({ dns }: { readonly dns: boolean }): Promise<string> {
-  await checkMachine();
-  return await buildImages(buildTools([...clusterTools, ...(dns ? ["coredns" as const] : [])]));
+  const missing = await checkMachine();
+  const abort = new AbortController();
+  const programs = installPackages(missing);
+  // The tools of the images first: the images are built while the others are compiled.
+  const names = new Set([...imageTools, ...clusterTools, ...(dns ? ["coredns" as const] : [])]);
+  const tools = startTools([...names], abort.signal);
+  const images = buildImages({ programs, tools: Promise.all(imageTools.flatMap((name) => tools.get(name) ?? [])) });
+  await together(abort, [programs, ...tools.values(), images]);
+  return await images;
 }
 
 /** The supervisor starts CoreDNS when its executable exists. */
@@ -41,7 +50,7 @@ async function addDns(): Promise<void> {
 }
 
 export async function clusterDown(): Promise<void> {
-  if (givenKubeconfig !== undefined) return console.error("CLUSTER_KUBECONFIG is set: your own cluster is not stopped");
+  if (givenKubeconfig !== undefined) return console.error(`${givenCluster} is your own: it is not stopped`);
   await stopCluster(stateRoot);
   console.error("the cluster is stopped; none of its processes is left");
 }
@@ -57,34 +66,24 @@ export async function ensurePackages(): Promise<void> {
   await installPackages(missing);
 }
 
-async function checkMachine(): Promise<void> {
+/** Returns the missing Debian packages. */
+async function checkMachine(): Promise<readonly string[]> {
   const tools = clusterTools.every((name) => existsSync(toolPath(name)));
   const machine = await inspectMachine({ tools, images: existsSync(imagesLayout()) });
   const problems = findProblems(machine);
   if (problems.length > 0) throw new UserError(problems);
-  await installPackages(machine.missingPackages);
+  return machine.missingPackages;
 }
 
 async function checkGivenCluster(path: string): Promise<void> {
   if (!existsSync(path)) throw new UserError([`CLUSTER_KUBECONFIG is ${path}, which does not exist`]);
   await ensureClients("kubectl");
   const { code, stderr } = await attempt(kubectlCommand("get", "--raw", "/readyz"));
-  if (code !== 0) throw new UserError([`the cluster of CLUSTER_KUBECONFIG does not respond: ${stderr.trim()}`]);
-  console.error("using the cluster of CLUSTER_KUBECONFIG; no local cluster is started");
+  if (code !== 0) throw new UserError([`${givenCluster} does not respond: ${stderr.trim()}`]);
+  console.error(`using ${givenCluster}; no local cluster is started`);
 }
 
 async function announce(state: string): Promise<void> {
   console.error(`the cluster ${state}; to use it:`);
   console.error(`  ${await userShellSetup()}`);
-}
-
-/** Problems that the user can fix, one line each. */
-export class UserError extends Error {
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    super(problems.join("\n"));
-    this.name = "UserError";
-    this.problems = problems;
-  }
 }

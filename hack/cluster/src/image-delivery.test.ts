@@ -82,8 +82,12 @@ describe("the image is built and delivered", () => {
 
 describe("it is not delivered", () => {
   const cases: readonly (readonly [string, Surroundings, string])[] = [
-    ["without a builder", surroundings("kind-dev", "kind"), "install docker, podman or buildah"],
-    ["without the program that loads images", surroundings("kind-dev", "docker"), "set REGISTRY"],
+    ["without a builder", surroundings("kind-dev", "kind"), "install podman or buildah, or install and start docker"],
+    [
+      "without the program that loads images",
+      surroundings("kind-dev", "docker"),
+      "context kind-dev needs kind on the PATH, to load the image: install it, or set REGISTRY",
+    ],
     ["to a cluster of another kind", surroundings("production", "docker"), "the cluster of context production pulls"],
     [
       "to nodes of different architectures",

@@ -34,7 +34,7 @@ export function planDelivery(surroundings: Surroundings): Delivery | string {
   const { architectures, hasProgram, registry } = surroundings;
   const builder = (["docker", "podman", "buildah"] as const).find(hasProgram);
   if (builder === undefined) {
-    return "nothing here can build an image: install docker, podman or buildah, or set IMAGE to an image that the cluster can pull";
+    return "nothing here can build an image: install podman or buildah, or install and start docker, or set IMAGE to an image that the cluster can pull";
   }
   const [architecture = "amd64", ...others] = new Set(architectures);
   if (others.length > 0) {
@@ -56,31 +56,38 @@ function pushed(builder: Builder, registry: string): Omit<Delivery, "builder" | 
 
 type Loading = Pick<Delivery, "explanation" | "deliver">;
 
+/** Programs that load images into clusters, by the prefix of the contexts that they create. */
+const loaders: readonly (readonly [program: string, prefix: string, load: (from: Loaded) => string[]])[] = [
+  ["kind", "kind-", ({ archive, cluster }) => ["load", "image-archive", archive, `--name=${cluster}`]],
+  ["k3d", "k3d-", ({ archive, cluster }) => ["image", "import", archive, `--cluster=${cluster}`]],
+  ["minikube", "minikube", ({ archive, context }) => ["image", "load", archive, `--profile=${context}`]],
+];
+
+interface Loaded {
+  readonly archive: string;
+  readonly context: string;
+  /** The context without the prefix. */
+  readonly cluster: string;
+}
+
 function loading({ context, hasProgram }: Surroundings, builder: Builder): Loading | string {
-  const [, cluster = ""] = /^(?:kind|k3d)-(.+)$/.exec(context) ?? [];
-  if (context.startsWith("kind-") && hasProgram("kind")) {
-    return fromArchive(builder, "kind", (archive) => ["kind", "load", "image-archive", archive, `--name=${cluster}`]);
-  }
-  if (context.startsWith("k3d-") && hasProgram("k3d")) {
-    return fromArchive(builder, "k3d", (archive) => ["k3d", "image", "import", archive, `--cluster=${cluster}`]);
-  }
-  if (context.startsWith("minikube") && hasProgram("minikube")) {
-    return fromArchive(builder, "minikube", (archive) => [
-      "minikube",
-      "image",
-      "load",
-      archive,
-      `--profile=${context}`,
-    ]);
+  const found = loaders.find(([, prefix]) => context.startsWith(prefix));
+  if (found) {
+    const [program, prefix, load] = found;
+    if (!hasProgram(program))
+      return `context ${context} needs ${program} on the PATH, to load the image: install it, or ${otherwise}`;
+    const cluster = context.slice(prefix.length);
+    return fromArchive(builder, program, (archive) => [program, ...load({ archive, context, cluster })]);
   }
   if (builder === "docker" && sharedWithDocker.has(context)) {
     return { explanation: `built with docker, whose images ${context} uses`, deliver: () => [] };
   }
-  return (
-    `the cluster of context ${context} pulls images from a registry: set REGISTRY to one that this machine can push to ` +
-    "and the cluster can pull from (registry.example.com/team), or IMAGE to an image that it can pull"
-  );
+  return `the cluster of context ${context} pulls images from a registry: ${otherwise}`;
 }
+
+const otherwise =
+  "set REGISTRY to a registry that this machine can push to and the cluster can pull from (registry.example.com/team), " +
+  "or IMAGE to an image that it can pull";
 
 function fromArchive(builder: Builder, loader: string, load: (archive: string) => string[]): Loading {
   const save = (image: string, archive: string): string[] =>

@@ -1,7 +1,7 @@
-/** Which images of the operator are no longer needed. */
+/** Which images of the operator are no longer needed, and failures before images are built. */
 import { expect, test } from "bun:test";
 
-import { outdatedNames } from "./images.ts";
+import { buildImages, outdatedNames } from "./images.ts";
 
 test("images of the operator are outdated an hour after they were built, others never", () => {
   const repository = "docker.io/pulumi/pulumi-kubernetes-operator";
@@ -12,4 +12,12 @@ test("images of the operator are outdated an hour after they were built, others 
     { names: null, created: 1000 },
   ];
   expect(outdatedNames(stored, { repository, now: 5000 })).toEqual([`${repository}:old`, `${repository}:v3.0.0`]);
+});
+
+/** The test runner reports unhandled rejections. */
+test("a tool that fails before the images need it is not an unhandled rejection", async () => {
+  const programs = Promise.reject(new Error("no network"));
+  const tools = Promise.reject(new Error("no space left"));
+  const [ended] = await Promise.allSettled([programs, buildImages({ programs, tools })]);
+  expect(ended.status).toBe("rejected");
 });

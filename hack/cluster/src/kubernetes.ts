@@ -4,11 +4,11 @@
  * Each but the default has a module file, for example go/kube/go-1.33.mod. Older versions lack the queues that the volume
  * provisioner needs.
  */
-const versions = { "1.31": "1.31.4", "1.33": "1.33.4", "1.34": "1.34.4", "1.35": "1.35.1", "1.37": "1.37.1" } as const;
+const versions = { "1.31": "1.31.4", "1.33": "1.33.4", "1.34": "1.34.10", "1.35": "1.35.8", "1.37": "1.37.1" } as const;
 
 type Minor = keyof typeof versions;
 const minors = Object.keys(versions) as Minor[];
-const defaultMinor: Minor = "1.34";
+const defaultMinor: Minor = "1.37";
 
 export interface KubernetesBuild {
   /** For `go -modfile`. */
@@ -17,9 +17,16 @@ export interface KubernetesBuild {
 }
 
 /** `wanted` is the value of KUBE, for example `1.33`. */
-export function kubernetesBuild(wanted: string | undefined): KubernetesBuild {
+export const kubernetesVersion = (wanted: string | undefined): string => versions[minorFor(wanted)];
+
+function minorFor(wanted: string | undefined): Minor {
   const minor = minors.find((known) => known === (wanted || defaultMinor));
   if (minor === undefined) throw new Error(`KUBE is ${wanted}: set it to one of ${minors.join(", ")}`);
+  return minor;
+}
+
+export function kubernetesBuild(wanted: string | undefined): KubernetesBuild {
+  const minor = minorFor(wanted);
   const variable = (name: string): string => `k8s.io/component-base/version.${name}`;
   return {
     moduleFile: minor === defaultMinor ? "go.mod" : `go-${minor}.mod`,

@@ -88,9 +88,9 @@ async function explainFailure(layout: Layout): Promise<string> {
 export async function stopCluster(root: string): Promise<void> {
   const pid = await runningSupervisor(root);
   if (pid !== undefined) process.kill(pid, "SIGKILL");
-  const namespace = await clusterNamespace(root);
-  // Without a namespace, no cluster was started from this folder: anything else on the machine is not ours.
-  if (namespace !== undefined) await waitUntilGone(namespace);
+  // Without a namespace, no cluster was started from this folder: a cluster that runs on the machine is not ours.
+  for (const namespace of [await clusterNamespace(root), killedLinkOwner()])
+    if (namespace !== undefined) await waitUntilGone(namespace);
   const { supervisorPid, pidNamespace } = layoutOf(root);
   for (const file of [supervisorPid, pidNamespace]) await rm(file, { force: true });
 }
@@ -98,6 +98,12 @@ export async function stopCluster(root: string): Promise<void> {
 /** The PID namespace that identifies the cluster's processes, even after the supervisor has died. */
 export async function clusterNamespace(root: string): Promise<string | undefined> {
   return await readFile(layoutOf(root).pidNamespace, "utf8").catch(() => undefined);
+}
+
+/** The cluster of any clone that left the link behind: all its processes were killed, and its folder may be deleted. */
+function killedLinkOwner(): string | undefined {
+  const owner = linkOwner();
+  return owner === undefined || owner === "" || processesIn(owner).length > 0 ? undefined : owner;
 }
 
 /** The kernel removes namespaces asynchronously, and the remains would break an immediate restart. */

@@ -1,11 +1,12 @@
 /** The commands behind the Makefile's cluster targets. */
 import { buildOwnCli } from "./cli-executable.ts";
-import { clusterDown, clusterUp, ensurePackages, prepareCluster, UserError } from "./cluster.ts";
+import { clusterDown, clusterUp, ensurePackages, prepareCluster } from "./cluster.ts";
 import { deploy } from "./deploy.ts";
 import { clusterKubeconfig } from "./given-cluster.ts";
 import { makeReleaseFiles } from "./release.ts";
 import { superviseCluster } from "./supervisor.ts";
 import { buildTools, toolNames, toolPath, type ToolName } from "./tools.ts";
+import { UserError } from "./user-error.ts";
 
 const commands: Record<string, (args: string[]) => Promise<void>> = {
   up: async () => await clusterUp({ dns: true }),

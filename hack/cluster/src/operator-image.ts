@@ -5,7 +5,6 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 import { kubectlCommand } from "./clients.ts";
-import { UserError } from "./cluster.ts";
 import { architectures, buildExecutables, imageContext, ownArchitecture, type Architecture } from "./executables.ts";
 import { givenKubeconfig } from "./given-cluster.ts";
 import { buildCommand, planDelivery, type Delivery } from "./image-delivery.ts";
@@ -13,7 +12,8 @@ import { baseImage, removeOutdatedImages, isPublished, publishImage } from "./im
 import { layout } from "./layout.ts";
 import { repositoryRoot, stateRoot } from "./paths.ts";
 import { step } from "./progress.ts";
-import { isOnPath, run } from "./shell.ts";
+import { attempt, isOnPath, run } from "./shell.ts";
+import { UserError } from "./user-error.ts";
 
 const repository = "docker.io/pulumi/pulumi-kubernetes-operator";
 const containerfile = join(repositoryRoot, "deploy/images/operator.Containerfile");
@@ -33,6 +33,11 @@ export async function publishOperatorImage(tag?: string): Promise<string> {
   return image;
 }
 
+/** Compiles what the image contains, which needs no cluster yet. For the user's own cluster, its architecture is not known. */
+export async function prepareOperatorImage(): Promise<void> {
+  if (givenKubeconfig === undefined) await buildExecutables(ownArchitecture);
+}
+
 /** Builds what the image contains. Returns a hash of it. */
 async function buildContext(architecture: Architecture): Promise<string> {
   const hash = createHash("sha256").update(await readFile(containerfile));
@@ -50,10 +55,12 @@ export async function deployableImage(): Promise<string> {
 
 /** Builds the image and makes it available to the user's own cluster. */
 async function deliverImage(): Promise<string> {
+  // Docker's client may be installed while its server is not running.
+  const hasDocker = isOnPath("docker") && (await attempt(["docker", "version"])).code === 0;
   const delivery = planDelivery({
     context: (await run(kubectlCommand("config", "current-context"))).trim(),
     architectures: (await run(kubectlCommand("get", "nodes", "-o", "jsonpath={..architecture}"))).split(" "),
-    hasProgram: isOnPath,
+    hasProgram: (name) => (name === "docker" ? hasDocker : isOnPath(name)),
     ...(process.env["REGISTRY"] && { registry: process.env["REGISTRY"] }),
   });
   if (typeof delivery === "string") throw new UserError([delivery]);

@@ -35,7 +35,7 @@ const testPackages: Packages = {
   // This executable is also the server. The package redis-server would start a service.
   "redis-check-rdb": "redis-tools",
   // For the tests of the console.
-  chromium: "chromium",
+  "chromium-headless-shell": "chromium-headless-shell",
 };
 
 const gibibyte = 1024 ** 3;

@@ -3,6 +3,8 @@ interface CommandOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly input?: string;
+  /** Interrupts the command. */
+  readonly signal?: AbortSignal;
 }
 
 interface CommandResult {
@@ -16,6 +18,7 @@ export async function attempt(command: readonly string[], options: CommandOption
   const child = Bun.spawn([...command], {
     ...(options.cwd !== undefined && { cwd: options.cwd }),
     env: { ...process.env, ...options.env },
+    ...(options.signal && { signal: options.signal, killSignal: "SIGINT" }),
     stdin: options.input === undefined ? "ignore" : new TextEncoder().encode(options.input),
     stdout: "pipe",
     stderr: "pipe",

@@ -7,7 +7,7 @@ import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 
 import { createCgroup } from "./cgroup.ts";
-import { components, ctr, storeCommand, type Component } from "./components.ts";
+import { components, ctr, storeCommand } from "./components.ts";
 import { registriesFolder, writeConfigFiles } from "./config-files.ts";
 import { writeCredentials } from "./credentials.ts";
 import { layout as layoutOf, privateFolders, type Layout } from "./layout.ts";
@@ -71,16 +71,18 @@ async function hideMachineFolders(layout: Layout): Promise<void> {
 }
 
 async function start(layout: Layout, images: readonly string[]): Promise<void> {
-  await writePhase(layout, "loading images");
-  await loadImages(layout, images);
   const all = components(layout);
-  const startOne = (component: Component): void => keepRunning(component, layout.logs);
-  // The others would fail and back off until the API server is ready.
-  const first = new Set(["slirp4netns", "etcd", "kube-apiserver", "containerd"]);
-  all.filter(({ name }) => first.has(name)).forEach(startOne);
+  const startThose = (which: (name: string) => boolean): void => {
+    for (const component of all) if (which(component.name)) keepRunning(component, layout.logs);
+  };
+  const apiServer = new Set(["slirp4netns", "etcd", "kube-apiserver"]);
+  startThose((name) => apiServer.has(name));
+  await loadImages(layout, images);
+  startThose((name) => name === "containerd");
   await writePhase(layout, "waiting for the API server");
   await until("the API server to be ready", async () => (await kubectl(layout, "get", "--raw", "/readyz")) === 0);
-  all.filter(({ name }) => !first.has(name)).forEach(startOne);
+  // Before, these would fail and back off.
+  startThose((name) => name !== "containerd" && !apiServer.has(name));
   await until("the bootstrap objects to be applied", async () => {
     return (await kubectl(layout, "apply", "-f", join(layout.config, "bootstrap.yaml"))) === 0;
   });

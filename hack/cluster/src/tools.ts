@@ -9,10 +9,13 @@ import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 
 import { extractFromPackage, type DebianTool } from "./debian-tool.ts";
+import { goBuildFlags } from "./go-programs.ts";
 import { kubernetesBuild } from "./kubernetes.ts";
 import { cacheRoot, repositoryRoot } from "./paths.ts";
 import { step } from "./progress.ts";
+import { pulumiBuild } from "./pulumi.ts";
 import { CommandFailed, run } from "./shell.ts";
+import { together } from "./together.ts";
 
 interface GoTool {
   /** The folder in hack/cluster/go with the go.mod that pins the version. */
@@ -31,28 +34,23 @@ interface GoTool {
   readonly optional?: true;
 }
 
-// renovate: datasource=go depName=github.com/pulumi/pulumi/pkg/v3
-export const pulumiVersion = "3.259.0";
 /** Of the provider for Kubernetes: that of the package @pulumi/kubernetes in the examples. */
 // renovate: datasource=npm depName=@pulumi/kubernetes
 export const providerVersion = "4.23.0";
-// renovate: datasource=go depName=github.com/pulumi/pulumi-yaml
-const yamlHostVersion = "1.30.1";
 // renovate: datasource=go depName=github.com/argoproj/argo-cd/v3
-const argoCdVersion = "3.2.0";
+const argoCdVersion = "3.5.3";
 
 const tools = {
   kube: { module: "kube", package: ".", minutes: 6 },
   pulumi: {
     module: "pulumi",
     package: "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
-    variables: { "github.com/pulumi/pulumi/sdk/v3/go/common/version.Version": `v${pulumiVersion}` },
     minutes: 4,
   },
   "pulumi-language-yaml": {
-    module: "pulumi-language-yaml",
+    // With the versions of the CLI: most of its packages are compiled already.
+    module: "pulumi",
     package: "github.com/pulumi/pulumi-yaml/cmd/pulumi-language-yaml",
-    variables: { "github.com/pulumi/pulumi-yaml/pkg/version.Version": `v${yamlHostVersion}` },
     minutes: 2,
   },
   "pulumi-language-nodejs": {
@@ -134,10 +132,12 @@ export const toolNames = Object.keys(tools) as ToolName[];
 /** The tools that the cluster needs. */
 export const clusterTools = toolNames.filter((name) => (tools[name] as GoTool | DebianTool).optional === undefined);
 
-/** The variable KUBE selects the version of Kubernetes. */
+/** The variables KUBE and PULUMI select the versions of Kubernetes and of the Pulumi CLI. */
 function definitionOf(name: GoToolName): GoTool {
   const tool: GoTool = tools[name];
-  return name === "kube" ? { ...tool, ...kubernetesBuild(process.env["KUBE"]) } : tool;
+  if (name === "kube") return { ...tool, ...kubernetesBuild(process.env["KUBE"]) };
+  const isPulumi = name === "pulumi" || name === "pulumi-language-yaml";
+  return isPulumi ? { ...tool, ...pulumiBuild(name, process.env["PULUMI"]) } : tool;
 }
 
 const isGoTool = (name: ToolName): name is GoToolName => !("debianPackage" in tools[name]);
@@ -155,22 +155,49 @@ export function toolPath(name: ToolName): string {
   return join(cacheRoot, "tools", `${name}-${version}`, name);
 }
 
-/** Downloads the modules of the next tools while one is compiled: neither the network nor the processor waits for the other. */
+/** Builds the tools that do not exist yet. */
 export async function buildTools(names: readonly ToolName[]): Promise<void> {
-  const missing = names.filter((name) => !existsSync(toolPath(name)));
-  const downloads = downloadInOrder(missing.filter(isGoTool));
-  for (const name of missing) {
-    if (isGoTool(name)) await build(name, downloads.get(name));
-    else await extract(name);
-  }
+  const abort = new AbortController();
+  await together(abort, [...startTools(names, abort.signal).values()]);
 }
 
-/** For each tool, the number of its packages, once the modules that contain them are downloaded. */
-function downloadInOrder(names: readonly GoToolName[]): Map<GoToolName, Promise<number>> {
-  const downloads = new Map<GoToolName, Promise<number>>();
-  let previous = Promise.resolve(0);
+/**
+ * Builds the tools one after the other, without idle time: while one is compiled, the modules of the next are downloaded,
+ * and while one is linked, which uses a single core, the next is compiled. Returns the end of each build.
+ */
+export function startTools(names: readonly ToolName[], signal: AbortSignal): Map<ToolName, Promise<void>> {
+  const missing = names.filter((name) => !existsSync(toolPath(name)));
+  const downloads = downloadInOrder(missing.filter(isGoTool), signal);
+  const builds = new Map<ToolName, Promise<void>>();
+  let compiled: Promise<void> = downloads.size > 0 ? compileStandardLibrary(signal) : Promise.resolve();
+  for (const name of missing) {
+    const linking = Promise.withResolvers<void>();
+    const build = { signal, packages: downloads.get(name as GoToolName), linking: linking.resolve };
+    const built = compiled.then(async () => await (isGoTool(name) ? buildGoTool(name, build) : extract(name)));
+    builds.set(name, built);
+    compiled = Promise.race([linking.promise, built]);
+  }
+  // The tool whose build fails reports it, and so do the next ones.
+  compiled.catch(() => undefined);
+  return builds;
+}
+
+/** Most of what every tool needs of it, while the modules of the first one are downloaded. */
+async function compileStandardLibrary(signal: AbortSignal): Promise<void> {
+  const tool = definitionOf("pause");
+  const command = ["go", "build", "net/http"];
+  await run(command, { cwd: moduleFolder(tool), env: goEnvironment(tool), signal });
+}
+
+/** For each tool, its packages, once the modules that contain them are downloaded. */
+function downloadInOrder(
+  names: readonly GoToolName[],
+  signal: AbortSignal,
+): Map<GoToolName, Promise<readonly string[]>> {
+  const downloads = new Map<GoToolName, Promise<readonly string[]>>();
+  let previous: Promise<readonly string[]> = Promise.resolve([]);
   for (const name of names) {
-    previous = previous.then(async () => await downloadModules(definitionOf(name)));
+    previous = previous.then(async () => await downloadModules(definitionOf(name), signal));
     downloads.set(name, previous);
   }
   // The tool whose download fails reports it.
@@ -178,19 +205,30 @@ function downloadInOrder(names: readonly GoToolName[]): Map<GoToolName, Promise<
   return downloads;
 }
 
-async function downloadModules(tool: GoTool): Promise<number> {
-  const options = { cwd: moduleFolder(tool), env: goEnvironment(tool) };
-  return (await run(["go", "list", "-deps", tool.package], options)).trimEnd().split("\n").length;
+/** Returns the packages of the tool: the last one is its own, which is compiled last. */
+async function downloadModules(tool: GoTool, signal: AbortSignal): Promise<readonly string[]> {
+  const options = { cwd: moduleFolder(tool), env: goEnvironment(tool), signal };
+  return (await run(["go", "list", "-deps", tool.package], options)).trimEnd().split("\n");
 }
 
-async function build(name: GoToolName, downloaded: Promise<number> | undefined): Promise<void> {
+interface GoBuild {
+  readonly signal: AbortSignal;
+  readonly packages: Promise<readonly string[]> | undefined;
+  /** Called when everything is compiled. */
+  readonly linking: () => void;
+}
+
+async function buildGoTool(name: GoToolName, { signal, packages, linking }: GoBuild): Promise<void> {
   const tool = definitionOf(name);
   await step(`building ${name} (about ${tool.minutes} min the first time, then cached)`, async (progress) => {
     progress.report("downloading modules");
-    const total = (await downloaded) ?? 0;
-    const report = (compiled: number): void =>
-      progress.report(compiled < total ? `${compiled} of ${total} packages` : "linking");
-    await intoCache(name, async (folder) => await goBuild(tool, join(folder, name), report));
+    const all = (await packages) ?? [];
+    let compiled = 0;
+    const report = (name: string): void => {
+      progress.report(name === all.at(-1) ? "linking" : `${++compiled} of ${all.length} packages`);
+      if (name === all.at(-1)) linking();
+    };
+    await intoCache(name, async (folder) => await goBuild(tool, { output: join(folder, name), report, signal }));
   });
 }
 
@@ -216,7 +254,7 @@ async function intoCache(name: ToolName, fill: (folder: string) => Promise<void>
 }
 
 function goEnvironment({ moduleFile = "go.mod", tags = [], cgo }: GoTool): Record<string, string> {
-  const flags = ["-mod=readonly", `-modfile=${moduleFile}`, "-buildvcs=false", "-trimpath"];
+  const flags = [...goBuildFlags, `-modfile=${moduleFile}`];
   if (tags.length > 0) flags.push(`-tags=${tags.join(",")}`);
   return {
     CGO_ENABLED: cgo ? "1" : "0",
@@ -227,23 +265,33 @@ function goEnvironment({ moduleFile = "go.mod", tags = [], cgo }: GoTool): Recor
   };
 }
 
-async function goBuild(tool: GoTool, output: string, report: (compiled: number) => void): Promise<void> {
-  const cwd = moduleFolder(tool);
-  const env = goEnvironment(tool);
+interface GoOutput {
+  readonly output: string;
+  /** Called with each package whose compilation starts. */
+  readonly report: (name: string) => void;
+  readonly signal: AbortSignal;
+}
+
+async function goBuild(tool: GoTool, { output, report, signal }: GoOutput): Promise<void> {
   // `-v` prints each package as it is compiled: the only progress that the Go tool shows.
-  // The linker drops the debug information; not to generate it saves the compiler about a tenth of its time.
-  const flags = ["-gcflags=all=-dwarf=false", "-ldflags", linkerFlags(tool)];
-  const command = ["go", "build", "-v", ...flags, "-o", output, tool.package];
-  const child = Bun.spawn(command, { cwd, env: { ...process.env, ...env }, stdout: "ignore", stderr: "pipe" });
-  let lines = "";
-  let compiled = 0;
+  const command = ["go", "build", "-v", "-ldflags", linkerFlags(tool), "-o", output, tool.package];
+  const child = Bun.spawn(command, {
+    cwd: moduleFolder(tool),
+    env: { ...process.env, ...goEnvironment(tool) },
+    stdout: "ignore",
+    stderr: "pipe",
+    signal,
+    // The Go tool then waits for the compilers that it has started.
+    killSignal: "SIGINT",
+  });
+  let stderr = "";
   for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
-    lines = (lines + chunk).slice(-4000);
-    compiled += chunk.split("\n").length - 1;
-    report(compiled);
+    const unreported = stderr.slice(stderr.lastIndexOf("\n") + 1) + chunk;
+    for (const line of unreported.split("\n").slice(0, -1)) report(line);
+    stderr = (stderr + chunk).slice(-4000);
   }
   const code = await child.exited;
-  if (code !== 0) throw new CommandFailed(command, { code, stdout: "", stderr: lines });
+  if (code !== 0) throw new CommandFailed(command, { code, stdout: "", stderr });
 }
 
 function linkerFlags(tool: GoTool): string {
