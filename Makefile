@@ -2,10 +2,15 @@
 BUN := node_modules/.bin/bun
 CLUSTER := $(BUN) hack/cluster/src/main.ts
 
-# CONTEXT=name selects a cluster of your own by its context, CLUSTER_KUBECONFIG=path by its kubeconfig.
+# CONTEXT=name selects a cluster of your own by its context, CLUSTER_KUBECONFIG=path by its kubeconfig. With both, the
+# context is one of that kubeconfig, which is only read: the cluster's own kubeconfig is a copy.
 ifdef CONTEXT
-export CLUSTER_KUBECONFIG := $(abspath .build/context.yaml)
+# Not every shell replaces the ~ in an argument of make.
+GIVEN_KUBECONFIG := $(patsubst ~/%,$(HOME)/%,$(CLUSTER_KUBECONFIG))
+override CLUSTER_KUBECONFIG := $(abspath .build/context.yaml)
+export CLUSTER_KUBECONFIG
 endif
+CONTEXTS := kubectl config$(if $(GIVEN_KUBECONFIG), --kubeconfig='$(GIVEN_KUBECONFIG)')
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test verify format generate cluster cluster-down deploy release-files kubeconfig bench soak faults simulate mutants fuzz cli site
@@ -16,8 +21,8 @@ help: ## Lists the targets
 demo: setup ## Starts a local cluster, deploys an example and changes it (EXAMPLE=name for another example, CONTEXT=name for another cluster)
 	@$(BUN) hack/demo/src/main.ts
 
-test: setup ## Runs all tests: unit, integration, end to end (SUITE=unit for one suite, FILE=path for one file, KUBE=1.33 for another Kubernetes)
-	@$(BUN) test/run.ts $(SUITE) $(FILE)
+test: setup ## Runs all tests: unit, integration, end to end (SUITE=unit for one suite, FILE=path for one file, KUBE=1.33 for another Kubernetes, PULUMI=3.105 for another CLI, KEEP=1 to record the result in docs/support.md)
+	@$(BUN) test/run.ts $(SUITE) $(FILE); code=$$?; $(if $(KEEP),node_modules/.bin/prettier --write --log-level warn docs/support.md;) exit $$code
 
 verify: setup ## Checks formatting, lint rules, types and generated files
 	@node_modules/.bin/prettier --check --log-level warn --cache --cache-location=.build/prettier .
@@ -43,7 +48,7 @@ cluster: setup ## Starts a real Kubernetes cluster on this machine (or checks th
 cluster-down: setup ## Stops the local cluster; none of its processes is left
 	@$(CLUSTER) down
 
-deploy: setup ## Installs the operator with its chart (VALUES=file for chart values, IMAGE=name with CLUSTER_KUBECONFIG)
+deploy: setup ## Installs the operator with its chart (VALUES=file for chart values, IMAGE=name with CLUSTER_KUBECONFIG, REPLACE=1 to replace the Go operator)
 	@$(CLUSTER) deploy $(VALUES)
 
 cli: setup ## Builds kubectl-pulumi for this machine, and prints its path as the last line
@@ -81,16 +86,20 @@ site: ## Builds the documentation as a static site with search, in .build/site
 	@npm --prefix site install --no-save --no-audit --no-fund --loglevel=error
 	@site/node_modules/.bin/vitepress build site
 
-setup: node_modules/.package-lock.json $(if $(CONTEXT),context)
+# The context first: a wrong name should not be reported only after a minute of installing.
+setup: $(if $(CONTEXT),context) node_modules/.package-lock.json
 
 .PHONY: context
 context:
 	@command -v kubectl >/dev/null || { echo "error: CONTEXT needs kubectl: install it, or set CLUSTER_KUBECONFIG"; exit 1; }
-	@umask 077 && mkdir -p .build && kubectl config view --minify --flatten --context="$(CONTEXT)" >"$(CLUSTER_KUBECONFIG)"
+	@$(if $(GIVEN_KUBECONFIG),test -f '$(GIVEN_KUBECONFIG)' || { echo "error: there is no file $(GIVEN_KUBECONFIG): set CLUSTER_KUBECONFIG to your kubeconfig"; exit 1; })
+	@$(CONTEXTS) get-contexts "$(CONTEXT)" >/dev/null 2>&1 || { echo "error: $(or $(GIVEN_KUBECONFIG),your kubeconfig) has no context $(CONTEXT): choose one that" $(CONTEXTS) "get-contexts lists"; exit 1; }
+	@umask 077 && mkdir -p .build && $(CONTEXTS) view --minify --flatten --context="$(CONTEXT)" >"$(CLUSTER_KUBECONFIG).new"
+	@mv "$(CLUSTER_KUBECONFIG).new" "$(CLUSTER_KUBECONFIG)"
 
 node_modules/.package-lock.json: package.json package-lock.json $(wildcard packages/*/package.json hack/*/package.json test/package.json bench/package.json)
 	@command -v npm >/dev/null || { echo "error: Node.js is missing: install Node.js 20.19 or newer, with npm"; exit 1; }
 	@echo "installing npm packages"
 	@# Not `npm ci`: it rejects a lockfile from a registry that lacks a package for another platform.
-	@npm install --no-save --no-audit --no-fund --loglevel=error
+	@npm install --no-save --no-audit --no-fund --no-update-notifier --loglevel=error
 	@touch $@

@@ -3,8 +3,10 @@ import { describe, expect, test } from "bun:test";
 import type { Stack, Update, Workspace } from "@pko/api";
 import { formatFeedLine, type RunEvent } from "@pko/records";
 
-import { exampleNames, missingFor, readExample } from "./example.ts";
+import { exampleNames, obstacleOf, readExample, stackNames } from "./example.ts";
+import { hashAnnotation, installedOperator } from "./installed-operator.ts";
 import { nextSteps } from "./next-steps.ts";
+import { foreignObjects } from "./own-objects.ts";
 import { isEndOfRun, isSince, outputLines, resourceLine, progressLine } from "./progress-lines.ts";
 
 const stack = (status: Stack["status"]): Stack => ({
@@ -111,14 +113,27 @@ test("outputs are aligned and sorted by name", () => {
 describe("examples", () => {
   test("each has a Stack, and those with a file backend run on the local cluster", () => {
     expect(exampleNames()).toContain("program");
-    expect(missingFor(readExample("program"))).toBeUndefined();
+    expect(obstacleOf(readExample("program"), true)).toBeUndefined();
     for (const name of ["custom-image", "git", "oidc"]) {
-      expect(missingFor(readExample(name))).toContain(`the example ${name} needs more than a cluster`);
+      expect(obstacleOf(readExample(name), true)).toContain(`the example ${name} needs more than a cluster`);
+      expect(obstacleOf(readExample(name), false)).toBeUndefined();
+    }
+  });
+
+  test("whose Stacks do not become ready by themselves, or may not be deleted, are refused on every cluster", () => {
+    for (const name of ["approvals", "protection", "suspend", "update-windows"]) {
+      const obstacle = obstacleOf(readExample(name), false);
+      expect(obstacle).toContain(`the example ${name} waits for a person`);
+      expect(obstacle?.replace(/.*choose from/s, "").split(/,? /)).not.toContain(name);
     }
   });
 
   test("an unknown name lists the available examples", () => {
     expect(() => readExample("../secrets")).toThrow("there is no example ../secrets: choose from");
+  });
+
+  test("are deployed to the namespace of the context, to which kubectl applies them", () => {
+    expect(stackNames(readExample("program"), "team-a")).toEqual([{ name: "shop", namespace: "team-a" }]);
   });
 });
 
@@ -134,5 +149,49 @@ describe("next steps", () => {
   test("stop only a cluster that the demo has started", () => {
     expect(steps(true)).toContain("make cluster-down");
     expect(steps(false)).not.toContain("make cluster-down");
+  });
+});
+
+test("objects that no demo has created are reported, whatever other label they have", () => {
+  const rows = [
+    "ServiceAccount   program-example   default   pulumi-operator-demo",
+    "Secret           shop-admin        default   <none>",
+    "",
+    "Stack   shop   default   argocd",
+  ];
+  expect(foreignObjects(rows.join("\n")).map((problem) => problem.replace(/,.*/s, ""))).toEqual([
+    "Secret shop-admin exists in namespace default",
+    "Stack shop exists in namespace default",
+  ]);
+});
+
+describe("an operator that is already on the cluster", () => {
+  const repository = "docker.io/pulumi/pulumi-kubernetes-operator";
+  const deployment = (name: string, tag: string, variable: string) => {
+    const manager = { name: "manager", image: `${repository}:${tag}`, env: [{ name: variable, value: "" }] };
+    return { metadata: { name }, spec: { selector: {}, template: { spec: { containers: [manager] } } } };
+  };
+  const fromManifest = "controller-manager";
+  const fromChart = "pulumi-kubernetes-operator-controller-manager";
+  const ours = "OPERATOR_NAMESPACE";
+
+  test("is never replaced if it is the Go operator, from its manifest or its chart", () => {
+    for (const name of [fromManifest, fromChart]) {
+      const found = installedOperator([deployment(name, "v2.9.0", "POD_NAMESPACE")]);
+      expect(found).toEqual({ kind: "foreign", problem: expect.stringContaining(`Deployment ${name} `) as string });
+    }
+  });
+
+  test("is used if the chart has installed it, or if it is a release", () => {
+    expect(installedOperator([deployment(fromChart, "0123456789ab", ours)]).kind).toBe("used");
+    expect(installedOperator([deployment(fromManifest, "v3.0.0", ours)]).kind).toBe("used");
+  });
+
+  test("is replaced if a demo has installed it, even one that was interrupted", () => {
+    expect(installedOperator([deployment(fromManifest, "0123456789ab", ours)]).kind).toBe("none");
+    const released = deployment(fromManifest, "v3.0.0", ours);
+    const annotated = { ...released.metadata, annotations: { [hashAnnotation]: "0" } };
+    expect(installedOperator([{ ...released, metadata: annotated }]).kind).toBe("none");
+    expect(installedOperator([deployment("other", "v2.9.0", "PORT")]).kind).toBe("none");
   });
 });

@@ -6,6 +6,8 @@ import type { Stack } from "@pko/api";
 import { repositoryRoot, UserError } from "@pko/cluster";
 import { parseAllDocuments } from "yaml";
 
+import type { StackName } from "./follow.ts";
+
 export interface Example {
   readonly name: string;
   /** Relative to the repository, as a user types it. */
@@ -31,6 +33,11 @@ export function readExample(name: string): Example {
   return { name, folder, stacks, ...(existsSync(join(repositoryRoot, change)) && { change }) };
 }
 
+/** `namespace` is that of the context: kubectl creates objects there that name no other. */
+export function stackNames({ stacks }: Example, namespace: string): StackName[] {
+  return stacks.map(({ metadata }) => ({ name: metadata.name ?? "", namespace: metadata.namespace ?? namespace }));
+}
+
 export function exampleNames(): string[] {
   return readdirSync(examples, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && stackFiles(join("examples", entry.name)).length > 0)
@@ -38,8 +45,27 @@ export function exampleNames(): string[] {
     .toSorted();
 }
 
-/** Explains why an example does not run on the local cluster; undefined if it does. */
-export function missingFor({ name, stacks }: Example): string | undefined {
+/** Explains why the demo cannot show an example; undefined if it can. */
+export function obstacleOf(example: Example, isLocalCluster: boolean): string | undefined {
+  return personNeededFor(example) ?? (isLocalCluster ? missingFor(example) : undefined);
+}
+
+/** The demo waits until Stacks are ready, and deletes those of an earlier demo. */
+function personNeededFor({ name, stacks }: Example): string | undefined {
+  const stack = stacks.find(needsPerson);
+  if (stack === undefined) return undefined;
+  return (
+    `the example ${name} waits for a person (Stack ${stack.metadata.name} is suspended, protected, or needs an ` +
+    `approval or an update window): follow examples/${name}/README.md, or choose from ${runnableNames().join(", ")}`
+  );
+}
+
+function needsPerson({ spec }: Stack): boolean {
+  const { suspend = false, protect = false, approval, updateWindows = [] } = spec;
+  return suspend || protect || approval !== undefined || updateWindows.length > 0;
+}
+
+function missingFor({ name, stacks }: Example): string | undefined {
   const stack = stacks.find((one) => !isSelfContained(one));
   if (stack === undefined) return undefined;
   return (
@@ -49,7 +75,9 @@ export function missingFor({ name, stacks }: Example): string | undefined {
 }
 
 function runnableNames(): string[] {
-  return exampleNames().filter((name) => readStacks(join("examples", name)).every(isSelfContained));
+  return exampleNames().filter((name) =>
+    readStacks(join("examples", name)).every((stack) => isSelfContained(stack) && !needsPerson(stack)),
+  );
 }
 
 /** Its state is on a volume, its program is a Program object, and it uses the default image. */

@@ -7,9 +7,11 @@ import { repositoryRoot } from "@pko/cluster";
 import { parse, stringify } from "yaml";
 
 import { kubectl } from "./kubectl.ts";
+import { demoLabels } from "./own-objects.ts";
 
 /** The name of the pod, of its ConfigMap, and of the Secret with the certificate that Stacks trust. */
 const name = "git-server";
+const metadata = { name, labels: demoLabels };
 
 export interface Repository {
   readonly url: string;
@@ -19,7 +21,7 @@ export interface Repository {
 /** Returns before the server is ready. One of an interrupted demo is replaced. */
 export async function startGitServer(): Promise<void> {
   const data = { "server.mjs": await serverScript(), "Pulumi.yaml": await project() };
-  const config = { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data };
+  const config = { apiVersion: "v1", kind: "ConfigMap", metadata, data };
   const pod = join(repositoryRoot, "hack/demo/git-server/pod.yaml");
   await kubectl(["replace", "--force", "-f", "-", "-f", pod], stringify(config));
 }
@@ -36,7 +38,7 @@ export async function gitRepository(): Promise<Repository> {
     stringify({
       apiVersion: "v1",
       kind: "Secret",
-      metadata: { name },
+      metadata,
       stringData: { "ca.crt": certificate.join("\n") },
     }),
   );

@@ -1,43 +1,60 @@
 /** Deploys an example Stack on a new cluster and then changes it, showing each step; without EXAMPLE, a tour follows. */
-import { clusterKubeconfig, clusterUp, givenKubeconfig, step, userShellSetup, UserError } from "@pko/cluster";
+import {
+  clusterKubeconfig,
+  clusterUp,
+  givenKubeconfig,
+  prepareOperatorImage,
+  step,
+  together,
+  userShellSetup,
+  UserError,
+} from "@pko/cluster";
 import { connect, kubeconfigCredentials, type Client } from "@pko/kube";
 import { stacks } from "@pko/operator";
 
-import { missingFor, readExample, type Example } from "./example.ts";
+import { obstacleOf, readExample, stackNames, type Example } from "./example.ts";
 import { followStacks, type StackName } from "./follow.ts";
-import { gitRepository, startGitServer } from "./git-server.ts";
+import { gitRepository, gitServerObjects, startGitServer } from "./git-server.ts";
 import { installOperator } from "./install.ts";
 import { kubectl } from "./kubectl.ts";
 import { nextSteps } from "./next-steps.ts";
-import { outputLines, seconds } from "./progress-lines.ts";
-import { tour } from "./tour.ts";
+import { applyExample, checkObjects } from "./own-objects.ts";
+import { heading, outputLines, seconds } from "./progress-lines.ts";
+import { preparePlugin, tour } from "./tour.ts";
 
 async function main(example: Example, background: readonly Example[]): Promise<void> {
-  heading(
-    givenKubeconfig === undefined ? "Starting a local Kubernetes cluster and the operator" : "Installing the operator",
-  );
+  const what =
+    givenKubeconfig === undefined ? "Starting a local Kubernetes cluster and the operator" : "Installing the operator";
+  console.log(heading(what));
   // The examples need no DNS.
-  await clusterUp({ dns: false });
-  const client = connect(await kubeconfigCredentials(clusterKubeconfig()));
+  await together(new AbortController(), [clusterUp({ dns: false }), prepareOperatorImage()]);
+  const credentials = await kubeconfigCredentials(clusterKubeconfig());
+  const client = connect(credentials);
+  const namespace = credentials.namespace ?? "default";
   await installOperator(client);
-  const names = example.stacks.map(stackName);
-  for (const one of [example, ...background]) await clear(client, one);
+  const names = stackNames(example, namespace);
+  const all = [example, ...background];
+  await checkObjects([...all.map(({ folder }) => ["-f", folder]), gitServerObjects]);
+  for (const one of all) await clear(client, one.folder, stackNames(one, namespace));
 
-  heading(`Deploying the example: kubectl apply -f ${example.folder}`);
+  console.log(heading(`Deploying the example: kubectl apply -f ${example.folder}`));
   await timed(client, names, async () => {
-    await kubectl(["apply", "-f", example.folder]);
+    await applyExample(example.folder);
   });
-  if (background.length > 0) await prepareTour(background);
+  const prepared = background.length > 0 ? prepareTour(background) : undefined;
+  // The tour reports the failure.
+  prepared?.catch(() => undefined);
   await showOutputs(client, names);
 
   const last = names.at(-1);
   if (last === undefined) return;
-  heading(`Changing it, in the running workspace: ${changeCommand(example, last).join(" ")}`);
+  console.log(heading(`Changing it, in the running workspace: ${changeCommand(example, last).join(" ")}`));
   await timed(client, [last], async () => {
     await kubectl(changeCommand(example, last).slice(1));
   });
   await showOutputs(client, [last]);
-  if (background.length > 0) await tour(heading, await gitRepository());
+  await prepared;
+  if (prepared) await tour(console.log, gitRepository());
   await showNextSteps(example, last);
 }
 
@@ -45,23 +62,24 @@ async function main(example: Example, background: readonly Example[]): Promise<v
 async function prepareTour(background: readonly Example[]): Promise<void> {
   await Promise.all([
     startGitServer(),
-    ...background.map(async ({ folder }) => await kubectl(["apply", "-f", folder])),
+    preparePlugin(),
+    ...background.map(async ({ folder }) => await applyExample(folder)),
   ]);
 }
 
 /** Deletes the Stacks of an earlier demo like a user would, which destroys their resources. */
-async function clear(client: Client, example: Example): Promise<void> {
+async function clear(client: Client, folder: string, names: readonly StackName[]): Promise<void> {
   const present = new Set(
     (await client.list(stacks)).items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`),
   );
-  const left = example.stacks.map(stackName).filter(({ namespace, name }) => present.has(`${namespace}/${name}`));
+  const left = names.filter(({ namespace, name }) => present.has(`${namespace}/${name}`));
   if (left.length === 0) return;
   await step("deleting the Stacks of an earlier demo", async (progress) => {
     for (const { name, namespace } of left.toReversed()) {
       progress.report(`destroying ${name}`);
       await kubectl(["delete", "stack", name, "--namespace", namespace, "--timeout=120s"]);
     }
-    await kubectl(["delete", "-f", example.folder, "--ignore-not-found", "--timeout=60s"]);
+    await kubectl(["delete", "-f", folder, "--ignore-not-found", "--timeout=60s"]);
   });
 }
 
@@ -91,28 +109,21 @@ async function showOutputs(client: Client, names: readonly StackName[]): Promise
 }
 
 async function showNextSteps({ folder }: Example, stack: StackName): Promise<void> {
-  heading("Next steps");
+  console.log(heading("Next steps"));
   const isOwnCluster = givenKubeconfig === undefined;
   for (const command of [await userShellSetup(), ...nextSteps({ ...stack, isOwnCluster })]) console.log(`  ${command}`);
   console.log(`\n  The manifests are in ${folder}; docs/getting-started.md explains them.`);
 }
 
-function heading(text: string): void {
-  console.log(`\n── ${text}\n`);
-}
-
-function stackName({ metadata }: Example["stacks"][number]): StackName {
-  return { name: metadata.name ?? "", namespace: metadata.namespace ?? "default" };
-}
-
 try {
   const chosen = process.env["EXAMPLE"];
   const example = readExample(chosen || "program");
-  const missing = givenKubeconfig === undefined ? missingFor(example) : undefined;
-  if (missing !== undefined) throw new UserError([missing]);
+  const obstacle = obstacleOf(example, givenKubeconfig === undefined);
+  if (obstacle !== undefined) throw new UserError([obstacle]);
   await main(example, chosen ? [] : [readExample("drift")]);
 } catch (error) {
   const lines = error instanceof UserError ? error.problems : [error instanceof Error ? error.message : String(error)];
   for (const line of lines) console.error(`error: ${line}`);
+  if (givenKubeconfig === undefined) console.error("To use a cluster of your own instead: make demo CONTEXT=name");
   process.exitCode = 1;
 }

@@ -110,3 +110,5 @@ function messageOf(line: string): AgentMessage | undefined {
   const parsed = parseLogLine(line);
   return parsed.kind === "message" ? parsed.message : undefined;
 }
+
+export const heading = (text: string): string => `\n── ${text}\n`;

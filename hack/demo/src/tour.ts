@@ -1,7 +1,10 @@
 /** What `make demo` shows after the first change: commands that a user can type, with their output. */
-import { attempt, clusterKubeconfig, CommandFailed, kubectlCommand, repositoryRoot } from "@pko/cluster";
+import { join } from "node:path";
+
+import { attempt, clusterKubeconfig, CommandFailed, kubectlCommand, repositoryRoot, run, together } from "@pko/cluster";
 
 import { gitServerObjects, type Repository } from "./git-server.ts";
+import { heading } from "./progress-lines.ts";
 
 /** Words of a command; the first is the program. */
 type Words = readonly string[];
@@ -22,8 +25,16 @@ const password = (secret: string): object => ({
   spec: { secretsRef: { adminPassword: { secret: { name: secret } } } },
 });
 
-/** For the example `program`, after it was deployed; the Stacks of the example `drift` are being deployed. */
-const chapters = (repository: Repository): readonly Chapter[] => [
+const plugin = join(repositoryRoot, ".build/demo/kubectl-pulumi.js");
+
+/** Bundles `kubectl pulumi`: from its sources, each start would transpile hundreds of files. */
+export async function preparePlugin(): Promise<void> {
+  const options = ["--target=bun", `--outfile=${plugin}`];
+  await run([process.execPath, "build", "packages/cli/src/main.ts", ...options], { cwd: repositoryRoot });
+}
+
+/** For the Stack of the example `program`, after it was deployed. */
+const firstChapters: readonly Chapter[] = [
   {
     title: "Breaking it, finding the cause, and repairing it",
     commands: [
@@ -43,7 +54,10 @@ const chapters = (repository: Repository): readonly Chapter[] => [
       waitFor("shop", "condition=Ready"),
     ],
   },
-  ...gitChapters(repository),
+];
+
+/** For the Stacks of the example `drift`, which are being deployed. */
+const driftChapters: readonly Chapter[] = [
   {
     title: "Detecting drift: a stack that another one reads has changed",
     commands: [
@@ -58,7 +72,6 @@ const chapters = (repository: Repository): readonly Chapter[] => [
     commands: [
       kubectl("delete", "stack", "addresses", "firewall"),
       kubectl("delete", "-f", "examples/drift", "--ignore-not-found"),
-      pulumi("get"),
     ],
   },
 ];
@@ -98,12 +111,28 @@ const gitChapters = ({ url, firstCommit }: Repository): readonly Chapter[] => [
   },
 ];
 
-export async function tour(heading: (text: string) => void, repository: Repository): Promise<void> {
-  for (const { title, commands } of chapters(repository)) {
-    heading(title);
+const lastChapter: Chapter = { title: "What is deployed now", commands: [pulumi("get")] };
+
+type Print = (text: string) => void;
+
+/** The chapters about other Stacks run at the same time as the first ones, and are printed after them. */
+export async function tour(print: Print, repository: Promise<Repository>): Promise<void> {
+  const drift: string[] = [];
+  await together(new AbortController(), [
+    play(firstChapters, print).then(async () => await play(gitChapters(await repository), print)),
+    play(driftChapters, (text) => drift.push(text)),
+    repository,
+  ]);
+  for (const text of drift) print(text);
+  await play([lastChapter], print);
+}
+
+async function play(chapters: readonly Chapter[], print: Print): Promise<void> {
+  for (const { title, commands } of chapters) {
+    print(heading(title));
     for (const words of commands) {
-      console.log(`$ ${words.map(quoted).join(" ")}`);
-      console.log(indented(await output(words)));
+      print(`$ ${words.map(quoted).join(" ")}`);
+      print(indented(await output(words)));
     }
   }
 }
@@ -117,10 +146,10 @@ async function output(words: Words): Promise<string> {
   return result.stderr + result.stdout;
 }
 
-/** The demo's kubectl and cluster; `kubectl pulumi` from source, so that nothing has to be built or installed. */
+/** The demo's kubectl, plugin and cluster. */
 function resolved([, first = "", ...rest]: Words): string[] {
   if (first !== "pulumi") return kubectlCommand(first, ...rest);
-  return [process.execPath, "packages/cli/src/main.ts", ...rest, `--kubeconfig=${clusterKubeconfig()}`];
+  return [process.execPath, plugin, ...rest, `--kubeconfig=${clusterKubeconfig()}`];
 }
 
 /** As it has to be typed in a shell. */
