@@ -20,6 +20,7 @@ const patterns: readonly RegExp[] = [
   /(\bhttps?:\/\/)[^\s/@:"?#]+(@)/gi,
 ];
 
-export function maskCredentials(text: string, mask: string): string {
+/** The default mask is that of logs and traces. */
+export function maskCredentials(text: string, mask = "[secret]"): string {
   return patterns.reduce((masked, pattern) => masked.replaceAll(pattern, `$1${mask}$2`), text);
 }

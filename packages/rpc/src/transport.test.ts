@@ -478,13 +478,14 @@ describe("watch", () => {
     return updates.flatMap((update) => (update.type === "event" ? [update.seq] : []));
   }
 
-  /** A run of `count` events, one every `ms`, which can be read repeatedly. */
+  /** A run of `count` events, one every `ms` from the first request on, which can be read repeatedly. */
   function slowRun(count: number, ms: number): AgentService["watch"] {
-    const startedAt = Date.now();
+    let startedAt: number | undefined;
     return async ({ fromSeq }) => {
+      const start = (startedAt ??= Date.now());
       async function* messages(): AsyncGenerator<WatchMessage> {
         for (let seq = fromSeq; seq <= count; seq += 1) {
-          await Bun.sleep(Math.max(0, startedAt + seq * ms - Date.now()));
+          await Bun.sleep(Math.max(0, start + seq * ms - Date.now()));
           yield notice(seq);
         }
         yield { type: "result", seq: count, result };
@@ -501,7 +502,7 @@ describe("watch", () => {
   });
 
   test("broken connections lose and repeat nothing", async () => {
-    const agent = agentWith({ watch: slowRun(60, 20) });
+    const agent = agentWith({ watch: slowRun(60, 50) });
     const wire = await openWire(agent.port);
     const cutting = setInterval(() => wire.cut(), 200);
     const updates = await collect(client(wire.port, pair.operator).watch({ runId: "a", fromSeq: 1 }, quick));

@@ -1,3 +1,5 @@
+import { join } from "node:path";
+
 import { expect, test } from "bun:test";
 import type { LogClock } from "./clock.ts";
 import { logger, parseLogFormat, parseLogLevel, type LoggerOptions, type Logger, type LogLevel } from "./index.ts";
@@ -122,6 +124,28 @@ test("a writer that throws does not fail the caller", () => {
   });
   expect(() => log.info("x")).not.toThrow();
 });
+
+/** The number of lines that a reader receives which starts to read when the pipe has been full for long. */
+async function linesReadLate(program: string): Promise<number> {
+  const script = '"$0" -e "$1" 2>&1 | { sleep 1; wc -l; }';
+  const child = Bun.spawn(["sh", "-c", script, process.execPath, program], { stdin: "ignore", stdout: "pipe" });
+  return Number(await new Response(child.stdout).text());
+}
+
+test.each([
+  ["a pipe", ""],
+  // As soon as the runtime's stream exists, the pipe does not block.
+  ["a pipe that does not block", "process.stderr.fd;"],
+])(
+  "no line is lost if the reader of %s is slow",
+  async (_, before) => {
+    const module = JSON.stringify(join(import.meta.dir, "index.ts"));
+    const write = 'for (let i = 0; i < 300; i++) log.debug("line", { text: "x".repeat(1000) });';
+    const program = `import { logger } from ${module}; ${before} const log = logger({ level: "debug" }); ${write}`;
+    expect(await linesReadLate(program)).toBe(300);
+  },
+  60_000,
+);
 
 test("the console format is human-readable", () => {
   const { log, lines } = recording({ format: "console" });

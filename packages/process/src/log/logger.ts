@@ -3,13 +3,12 @@
  * of zap and controller-runtime, so that existing chart values and log pipelines of the Go operator's users keep working.
  * Secrets are left out (`plain.ts`), and lines that repeat are counted instead of written (`repetition.ts`).
  */
-import { writeSync } from "node:fs";
-
 import { processClock, type LogClock } from "./clock.ts";
 import { isAtLeast, type LogFormat, type LogLevel } from "./levels.ts";
 import { plainKeys, plainMessage, redactionFor, type Redaction } from "./plain.ts";
 import { renderConsole, renderJson, type Line } from "./render.ts";
 import { repetitionLimit, type RepetitionLimit } from "./repetition.ts";
+import { writeStderr } from "./stderr.ts";
 
 export type LogKeys = Readonly<Record<string, unknown>>;
 
@@ -38,8 +37,7 @@ export interface LoggerOptions {
 export function logger(options: LoggerOptions = {}): Logger {
   const { level = "info", clock = processClock } = options;
   const render = options.format === "console" ? renderConsole : renderJson;
-  // Synchronous, so that the last line before the process ends is not lost.
-  const write = options.write ?? ((line) => void writeSync(process.stderr.fd, line));
+  const { write = writeStderr } = options;
   const writeLine = (line: Omit<Line, "time">): void =>
     write(render({ ...line, time: new Date(clock.now()).toISOString() }));
   const sink: Sink = {

@@ -42,6 +42,19 @@ test("an endpoint is enough, and everything else has the defaults of the standar
   expect(readTraceSettings({ OTEL_TRACES_EXPORTER: "otlp" }).settings?.url).toBe("http://localhost:4318/v1/traces");
 });
 
+test("a compression or protocol that is not supported is reported, and the default is used", () => {
+  const { settings, problems } = readTraceSettings({
+    ...endpoint,
+    OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: "zstd",
+    OTEL_EXPORTER_OTLP_PROTOCOL: "thrift",
+  });
+  expect(settings).toMatchObject({ isCompressed: false });
+  expect(problems).toEqual([
+    "OTEL_EXPORTER_OTLP_PROTOCOL is not http/json or http/protobuf",
+    "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION is not none or gzip",
+  ]);
+});
+
 test("variables for traces take precedence, and lists are decoded", () => {
   const { settings, problems } = readTraceSettings({
     ...endpoint,
@@ -74,12 +87,14 @@ test("a value that cannot be used is reported, and its default applies", () => {
   const { settings, problems } = readTraceSettings({
     ...endpoint,
     OTEL_TRACES_SAMPLER: "jaeger_remote",
+    OTEL_BSP_MAX_EXPORT_BATCH_SIZE: "0.5",
     OTEL_BSP_SCHEDULE_DELAY: "soon",
   });
-  expect(settings).toMatchObject({ ratio: 1, delayMs: 5000 });
+  expect(settings).toMatchObject({ ratio: 1, batchSize: 512, delayMs: 5000 });
   expect(problems).toEqual([
     "OTEL_TRACES_SAMPLER is jaeger_remote, which is not supported",
-    "OTEL_BSP_SCHEDULE_DELAY is not a positive number",
+    "OTEL_BSP_MAX_EXPORT_BATCH_SIZE is not a positive integer",
+    "OTEL_BSP_SCHEDULE_DELAY is not a positive integer",
   ]);
   const invalid = { ...endpoint, OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "2" };
   expect(readTraceSettings(invalid).problems).toEqual(["OTEL_TRACES_SAMPLER_ARG is not a number from 0 to 1"]);

@@ -39,6 +39,7 @@ export function readTraceSettings(environment: Environment): ReadSettings {
   const url = endpoint(reader);
   const unsupported = url === undefined ? notUrl : unsupportedExporter(reader);
   if (url === undefined || unsupported !== undefined) return { problems: [unsupported ?? notUrl] };
+  reader.choice("PROTOCOL", ["http/json", "http/protobuf"]);
   const certificate = reader.exporter("CERTIFICATE");
   const queueSize = reader.positive("OTEL_BSP_MAX_QUEUE_SIZE", 2048);
   const settings: TraceSettings = {
@@ -48,7 +49,7 @@ export function readTraceSettings(environment: Environment): ReadSettings {
       ...pairs(reader.one("OTEL_EXPORTER_OTLP_TRACES_HEADERS")),
     },
     ...(certificate !== undefined && { certificate }),
-    isCompressed: reader.exporter("COMPRESSION") === "gzip",
+    isCompressed: reader.choice("COMPRESSION", ["none", "gzip"]) === "gzip",
     timeoutMs: reader.positive(reader.exporterName("TIMEOUT"), 10_000),
     resource: resourceAttributes(reader),
     ratio: samplingRatio(reader),
@@ -82,11 +83,20 @@ class Variables {
     return this.one(this.exporterName(name));
   }
 
+  /** One of the values that are supported, and undefined for others. */
+  choice(name: string, supported: readonly string[]): string | undefined {
+    const value = this.exporter(name);
+    if (value === undefined || supported.includes(value)) return value;
+    this.problems.push(`${this.exporterName(name)} is not ${supported.join(" or ")}`);
+    return undefined;
+  }
+
+  /** An integer: less than one span in a request would never empty the queue. */
   positive(name: string, fallback: number): number {
     const text = this.one(name);
     const value = Number(text ?? fallback);
-    if (Number.isFinite(value) && value > 0) return value;
-    this.problems.push(`${name} is not a positive number`);
+    if (Number.isSafeInteger(value) && value > 0) return value;
+    this.problems.push(`${name} is not a positive integer`);
     return fallback;
   }
 }
