@@ -65,13 +65,17 @@ export class MemoryServer {
     watch: (_: unknown, options: WatchOptions) => this.#watch(options),
   });
 
+  get version(): number {
+    return this.#version;
+  }
+
   objects(): ConfigMap[] {
     return [...this.#objects.values()];
   }
 
-  put(key: Key): void {
+  put(key: Key, value?: string): void {
     const type = this.#objects.has(key) ? "MODIFIED" : "ADDED";
-    this.#objects.set(key, this.#record(key, type));
+    this.#objects.set(key, this.#record(key, type, value));
   }
 
   remove(key: Key): void {
@@ -107,13 +111,13 @@ export class MemoryServer {
     for (const fault of ["down", "list", "listMs", "watch", "drop"] as const) delete this.faults[fault];
   }
 
-  #record(key: Key, type: "ADDED" | "MODIFIED" | "DELETED"): ConfigMap {
+  #record(key: Key, type: "ADDED" | "MODIFIED" | "DELETED", value?: string): ConfigMap {
     const version = ++this.#version;
     const object: ConfigMap = {
       apiVersion: "v1",
       kind: "ConfigMap",
       metadata: { ...parseKey(key), resourceVersion: String(version), uid: key, managedFields: [{ manager: "m" }] },
-      data: { value: String(version) },
+      data: { value: value ?? String(version) },
     };
     this.#history.push({ key, version, event: { type, object } });
     for (const watch of this.#watches) watch.wake();

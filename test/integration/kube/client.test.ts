@@ -177,7 +177,7 @@ describe("reading", () => {
     const { resourceVersion } = await client.list(builtin.configMaps, { namespace });
     await client.create(builtin.configMaps, configMap("watched"));
     await client.delete(builtin.configMaps, ref("watched"));
-    const options = { namespace, resourceVersion, serverTimeoutSeconds: 1 };
+    const options = { namespace, resourceVersion, serverTimeoutSeconds: 3 };
     const events = await Array.fromAsync(client.watch(builtin.configMaps, options));
     expect(events.map(({ type }) => type).filter((type) => type !== "BOOKMARK")).toEqual(["ADDED", "DELETED"]);
   });
@@ -297,7 +297,8 @@ describe("network faults", () => {
 
   test("a dead pooled connection fails one attempt, not the call", async () => {
     await using proxy = await faultProxy(space.server.credentials);
-    const pooled = connect(proxy.credentials, { attemptTimeoutMs: 500 });
+    // Long enough for an attempt on a busy machine.
+    const pooled = connect(proxy.credentials, { attemptTimeoutMs: 3000 });
     await pooled.list(builtin.namespaces);
     expect(proxy.freezeOpen()).toBe(1);
     expect((await pooled.list(builtin.namespaces)).items.length).toBeGreaterThan(0);

@@ -2,6 +2,8 @@
 import { builtin, isNotFound, resource, type Client, type KubeObject } from "@pko/kube";
 import { serviceAccountToken } from "@pko/testkit";
 
+import { waitUntilEffective } from "../../rights/account.ts";
+
 const rbac = { apiVersion: "rbac.authorization.k8s.io/v1", namespaced: true } as const;
 const roles = resource<KubeObject & { rules: object[] }>({ ...rbac, kind: "Role", plural: "roles" });
 const roleBindings = resource<KubeObject & { roleRef: object; subjects: object[] }>({
@@ -10,7 +12,10 @@ const roleBindings = resource<KubeObject & { roleRef: object; subjects: object[]
   plural: "rolebindings",
 });
 
-/** Replaces the service account `robot` and returns a token of the new one; tokens of the old one become invalid. */
+/**
+ * Replaces the service account `robot` and returns a token of the new one, when its role is effective. Tokens of the old one
+ * become invalid.
+ */
 export async function createRobot(admin: Client, namespace: string): Promise<string> {
   const metadata = { name: "robot", namespace };
   const apply = { fieldManager: "admin" };
@@ -24,5 +29,7 @@ export async function createRobot(admin: Client, namespace: string): Promise<str
   const subjects = [{ kind: "ServiceAccount", name: "robot", namespace }];
   const binding = { apiVersion: rbac.apiVersion, kind: "RoleBinding", metadata, roleRef, subjects };
   await admin.apply(roleBindings, binding, apply);
+  const user = `system:serviceaccount:${namespace}:robot`;
+  await waitUntilEffective(admin, { name: user, namespace, rules }, { user });
   return await serviceAccountToken(admin, metadata);
 }

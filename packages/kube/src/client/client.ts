@@ -43,6 +43,8 @@ export type WatchEvent<T> =
 
 export interface WriteOptions extends CallOptions {
   readonly dryRun?: boolean;
+  /** For a dry run that checks whether admission denies it. Its denial is not counted as a rejected request. */
+  readonly expectDenial?: boolean;
   /** Whether a field that the schema does not know is rejected or dropped. The server's default drops it with a warning. */
   readonly fieldValidation?: "Strict" | "Warn" | "Ignore";
 }

@@ -13,6 +13,7 @@ export function createCall<T extends KubeObject>(resource: Resource<T>, body: T,
     body,
     // A second create would be rejected or, with generateName, create a second object.
     repeatable: options.dryRun ?? false,
+    isDenialExpected: options.expectDenial,
     options,
   };
 }
@@ -46,6 +47,7 @@ export function patchCall(resource: Resource, ref: ObjectRef, change: { readonly
     contentType: `application/${patch.type === "json" ? "json-patch" : "merge-patch"}+json`,
     // A merge patch describes the result, a JSON patch the operations.
     repeatable: patch.type === "merge" || (change.dryRun ?? false),
+    isDenialExpected: change.expectDenial,
     options: change,
   };
 }

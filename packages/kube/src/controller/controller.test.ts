@@ -70,6 +70,7 @@ class TestController {
 }
 
 const nothing: Reconcile = async () => done;
+const hour = 3_600_000;
 
 test("what a controller needs while it runs is stopped after its last reconcile", async () => {
   const steps: string[] = [];
@@ -121,12 +122,24 @@ describe("what is reconciled", () => {
     await fixture.close();
   });
 
+  test("an object whose version is used again for other content, after a restore of etcd", async () => {
+    const fixture = await new TestController(nothing).start();
+    const stack = object("Stack", "a/1");
+    fixture.stacks.store.set(stack);
+    await fixture.clock.advance(10);
+    const restored = { ...stack, metadata: { ...stack.metadata, labels: { color: "blue" } } };
+    await fixture.stacks.store.replace(new Map([["a/1", restored]]));
+    await fixture.clock.advance(10);
+    expect(fixture.seen).toEqual(["a/1@0", "a/1@10"]);
+    await fixture.close();
+  });
+
   test("not an unchanged object in a new list", async () => {
     const fixture = await new TestController(nothing).start();
     const stack = object("Stack", "a/1");
     fixture.stacks.store.set(stack);
     await fixture.clock.advance(10);
-    fixture.stacks.store.replace(new Map([["a/1", structuredClone(stack)]]));
+    await fixture.stacks.store.replace(new Map([["a/1", structuredClone(stack)]]));
     await fixture.clock.advance(10);
     expect(fixture.seen).toEqual(["a/1@0"]);
     await fixture.close();
@@ -152,6 +165,31 @@ describe("what is reconciled", () => {
     expect(fixture.seen).toEqual(["a/archived@0"]);
     await fixture.clock.advance(100);
     expect(fixture.seen.slice(1)).toEqual(["a/kept@600050", "a/archived@600070"]);
+    await fixture.close();
+  });
+
+  for (const hours of [19, -19]) {
+    test(`every object after the wall clock was set by ${hours} hours, because what waits was planned by the old time`, async () => {
+      const reconcile: Reconcile = async (key) => (key === "a/waits" ? requeueAfter(hour * 20) : done);
+      const stacks = testReflector(object("Stack", "a/waits"), object("Stack", "a/rests"));
+      const fixture = await new TestController(reconcile, { stacks }).start();
+      await fixture.clock.advance(hour);
+      expect(fixture.seen).toEqual(["a/waits@0", "a/rests@0"]);
+      fixture.clock.stepWallClock(hours * hour);
+      await fixture.clock.advance(60_000);
+      const at = (hours + 1) * hour + 60_000;
+      expect(fixture.seen.slice(2)).toEqual([`a/waits@${at}`, `a/rests@${at}`]);
+      await fixture.clock.advance(hour);
+      expect(fixture.seen).toHaveLength(4);
+      await fixture.close();
+    });
+  }
+
+  test("nothing while the wall clock only drifts", async () => {
+    const fixture = await new TestController(nothing, { stacks: testReflector(object("Stack", "a/1")) }).start();
+    fixture.clock.stepWallClock(5000);
+    await fixture.clock.advance(hour);
+    expect(fixture.seen).toEqual(["a/1@0"]);
     await fixture.close();
   });
 

@@ -6,6 +6,7 @@
  * observed by a watch or by a requeue. A reconcile that misses its deadline is logged, and its calls are aborted.
  */
 import { randomBytes } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 
 import { underSignals, whenAborted } from "../abort.ts";
 import type { BackoffPolicy } from "./backoff.ts";
@@ -122,6 +123,9 @@ const defaults = { concurrency: 10, deadlineMs: 30_000 };
  * schedule of one takes as much memory as a fifth of the object.
  */
 const archiveSweepMs = 60_000;
+const clockCheckMs = 60_000;
+/** A wall clock that is set by less moves nothing that matters. */
+const clockToleranceMs = 10_000;
 
 class KeyController implements Controller {
   readonly name: string;
@@ -167,17 +171,16 @@ class KeyController implements Controller {
     // Subscribe first, then list: no change in between is missed.
     const unsubscribe = this.#sources.map((source) => this.#subscribe(source, queue));
     const stopped = this.#settings.whileRunning?.();
-    let stopSweeping: (() => void) | undefined;
+    let stopTimers: (() => void)[] = [];
     try {
       if (!(await this.#synced(stop))) return;
       for (const source of this.#sources) this.#addExisting(source, queue);
       this.#log.info("controller started", { keys: queue.depth, workers: this.#concurrency });
       queue.start(async (key, failures) => this.#unlessAtRest(key, await this.#reconcile(key, { failures, kill })));
-      stopSweeping = this.#sweepArchive(queue);
+      stopTimers = [this.#sweepArchive(queue), this.#watchClock(queue)];
       await whenAborted(stop);
     } finally {
-      stopSweeping?.();
-      for (const each of unsubscribe) each();
+      for (const each of [...stopTimers, ...unsubscribe]) each();
       await queue.stop();
       stopped?.();
       this.#queue = undefined;
@@ -206,7 +209,7 @@ class KeyController implements Controller {
     const { store } = source.reflector;
     return store.subscribe((change) => {
       // Before the first list is complete, there is nothing to reconcile; `#addExisting` adds what it contains.
-      if (store.hasSynced && !isSameVersion(change)) this.#addMapped(source, change, queue);
+      if (store.hasSynced && !isUnchanged(change)) this.#addMapped(source, change, queue);
     });
   }
 
@@ -234,6 +237,26 @@ class KeyController implements Controller {
       cancel = this.#clock.after(archiveSweepMs, sweep);
     };
     sweep();
+    return () => cancel();
+  }
+
+  /**
+   * Reconciles every object after the wall clock was set, as at a start: what waits does so on the monotonic clock, for as long as
+   * the old time required. Returns a function that ends it.
+   */
+  #watchClock(queue: WorkQueue): () => void {
+    const offset = (): number => this.#clock.now() - this.#clock.monotonic();
+    let [cancel, known] = [(): void => undefined, offset()];
+    const check = (): void => {
+      const setByMs = offset() - known;
+      if (Math.abs(setByMs) > clockToleranceMs) {
+        known = offset();
+        this.#log.info("the wall clock was set: every object is reconciled", { setByMs: Math.round(setByMs) });
+        for (const source of this.#sources) this.#addExisting(source, queue);
+      }
+      cancel = this.#clock.after(clockCheckMs, check);
+    };
+    cancel = this.#clock.after(clockCheckMs, check);
     return () => cancel();
   }
 
@@ -297,8 +320,8 @@ class KeyController implements Controller {
 /** Short, because it has to be unique only among the lines that one looks at. */
 const newReconcileId = (): string => randomBytes(5).toString("hex");
 
-/** A new list reports every object, changed or not. */
-function isSameVersion({ before, after }: Change<KubeObject>): boolean {
+/** A new list reports every object, changed or not. After a restore of etcd, the same version may have other content. */
+function isUnchanged({ before, after }: Change<KubeObject>): boolean {
   const version = after?.metadata.resourceVersion;
-  return version !== undefined && version === before?.metadata.resourceVersion;
+  return version !== undefined && version === before?.metadata.resourceVersion && isDeepStrictEqual(before, after);
 }

@@ -566,6 +566,25 @@ test("impossible timings are rejected", () => {
   expect(make({ retryPeriodMs: 0 })).toThrow("retryPeriod");
 });
 
+test("the metrics of every replica show whether one holds the Lease", async () => {
+  const { clock, server } = world();
+  const [first, second] = [metricsRegistry(), metricsRegistry()];
+  const held = (value: number): string => `leader_election_lease_held{name="op"} ${value}\n`;
+  const a = new Replica({ clock, server }, "a", { metrics: first });
+  expect(first.expose()).toContain(held(0));
+  await clock.advance(10);
+  const b = new Replica({ clock, server }, "b", { metrics: second });
+  await clock.advance(60_000);
+  expect(second.expose()).toContain('leader_election_master_status{name="op"} 0\n');
+  for (const each of [first, second]) expect(each.expose()).toContain(held(1));
+  // Nobody can renew it, or see that it is renewed.
+  server.state = "down";
+  await clock.advance(60_000);
+  for (const each of [first, second]) expect(each.expose()).toContain(held(0));
+  server.state = "well";
+  await Promise.all([a.stop(), b.stop()]);
+});
+
 test("the metrics show who leads, and identities are unique", async () => {
   const { clock, server } = world();
   const metrics = metricsRegistry();

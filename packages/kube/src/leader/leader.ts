@@ -336,7 +336,16 @@ class LeaseElector implements Elector {
       help: "1 while this replica leads, 0 while it is on standby.",
       labels: ["name"],
     });
-    metrics?.onCollect(() => status?.set({ name: lease.name }, this.isCertain() ? 1 : 0));
+    // Also known on standby: Prometheus may be unable to scrape the leader.
+    const held = metrics?.gauge({
+      name: "leader_election_lease_held",
+      help: "1 while a replica or another process holds the Lease, as far as this replica knows.",
+      labels: ["name"],
+    });
+    metrics?.onCollect(() => {
+      status?.set({ name: lease.name }, this.isCertain() ? 1 : 0);
+      held?.set({ name: lease.name }, this.#untilExpiryMs() > 0 ? 1 : 0);
+    });
   }
 }
 

@@ -93,6 +93,8 @@ const failuresBeforeList = 3;
 
 /** In one request, which the API server answers from its cache: a request for a page may read from etcd. */
 const comparisonPageSize = 5000;
+/** After so many lists whose snapshot expired on the way, everything is read in a single page, whatever memory that takes. */
+const expiredBeforeSinglePage = 3;
 /** More differences are repaired by a list. */
 const maxRepairs = 50;
 
@@ -104,13 +106,16 @@ interface Differences {
   readonly removed: readonly Key[];
   /** The watch has reported other changes since. */
   readonly isOvertaken?: true;
+  /** The API server has an earlier version than before. */
+  readonly isRestored?: true;
 }
 
 /** Only what the watch has not reported since the comparison began. */
-function withoutReported({ version, changed, removed }: Differences, reported: ReadonlySet<Key>): Differences {
+function withoutReported(found: Differences, reported: ReadonlySet<Key>): Differences {
+  const { changed, removed } = found;
   const isUnknown = (key: Key): boolean => !reported.has(key);
   return {
-    version,
+    ...found,
     changed: changed.filter(isUnknown),
     removed: removed.filter(isUnknown),
     ...(reported.size > 0 && { isOvertaken: true }),
@@ -123,15 +128,23 @@ interface Listed<T> {
   readonly entries?: ReadonlyMap<Key, Entry<T>>;
 }
 
-const isDifferent = ({ changed, removed }: Differences): boolean => changed.length + removed.length > 0;
+const isDifferent = ({ changed, removed, isRestored }: Differences): boolean =>
+  changed.length + removed.length > 0 || isRestored === true;
 
 export class Feed<T extends KubeObject> {
   readonly counts: Mutable<ReflectorCounts> = { lists: 0, watches: 0, comparisons: 0, differences: 0 };
   readonly #options: FeedOptions<T>;
   /** The resource version of the store. Undefined: a list is needed. */
   #resourceVersion: string | undefined;
-  /** How long the last comparison took. */
+  /**
+   * The latest version that the API server has shown. If a later response has an earlier one, etcd was restored from a backup, and the
+   * versions since then are used again: the same version of an object may have other content.
+   */
+  #latestVersion = 0;
+  /** How long the last comparison took, until it was complete or the end of the watch interrupted it. */
   #comparisonMs = 0;
+  /** No comparison begins before this time, even if one is due. */
+  #restsUntil = -Infinity;
   /** Or listed. A watch may end before the next comparison is due. */
   #comparedAt = -Infinity;
   #changedAt = -Infinity;
@@ -139,6 +152,8 @@ export class Feed<T extends KubeObject> {
   #reported: Set<Key> | undefined;
   #lastResponseAt = -Infinity;
   #failures = 0;
+  /** Consecutive lists whose snapshot expired on the way. */
+  #expiredLists = 0;
 
   constructor(options: FeedOptions<T>) {
     this.#options = options;
@@ -172,6 +187,8 @@ export class Feed<T extends KubeObject> {
     this.#failures++;
     const isStuck = this.#failures >= failuresBeforeList && !isTooManyRequests(error);
     if (isExpired(error) || isStuck) this.#resourceVersion = undefined;
+    // The API server may have been restarted after a restore: compare as soon as it can be reached, and the last comparison allows it.
+    if (this.#failures === 1) this.#comparedAt = -Infinity;
     this.#options.onError(error, isExpired(error) ? "resource version expired" : "cannot reach the API server");
   }
 
@@ -197,10 +214,11 @@ export class Feed<T extends KubeObject> {
     const { clock, timing, random } = this.#options;
     const part = random();
     const rest = async (minMs: number, maxMs: number): Promise<void> => {
-      const pauseMs = Math.max(restMs(this.#comparisonMs, timing), minMs + part * (maxMs - minMs));
-      const endsAt = this.#comparedAt + pauseMs;
+      const endsAt = Math.max(this.#restsUntil, this.#comparedAt + minMs + part * (maxMs - minMs));
       await sleep(clock, Math.max(0, endsAt - clock.monotonic()), signal);
     };
+    // Until then, the watch may fail again.
+    if (this.#failures > 0) await sleep(clock, this.#backoff(this.#failures), signal);
     await rest(timing.compareMinMs, timing.compareMaxMs);
     const isQuiet = clock.monotonic() - this.#changedAt > timing.quietMs;
     if (isQuiet) await rest(timing.quietCompareMinMs, timing.quietCompareMaxMs);
@@ -209,20 +227,18 @@ export class Feed<T extends KubeObject> {
   /** Undefined if it failed: the store is usable, and the watch may work. */
   async #compare(signal: AbortSignal): Promise<Differences | undefined> {
     const { clock, timing, onError } = this.#options;
-    const startedAt = clock.monotonic();
     const reported = new Set<Key>();
     this.#reported = reported;
     try {
-      const found = await this.#findDifferences(signal);
+      const found = await this.#readDifferences(signal);
       this.counts.comparisons++;
       this.#lastResponseAt = clock.monotonic();
-      this.#comparisonMs = clock.monotonic() - startedAt;
       if (isDifferent(found)) await sleep(clock, timing.settleMs, signal);
       // If the watch has ended meanwhile, the comparison is repeated with the next one.
       signal.throwIfAborted();
       this.#comparedAt = clock.monotonic();
       // Unless the watch is ahead of it.
-      if (!isDifferent(found) && reported.size === 0) this.#resourceVersion = found.version;
+      if (!isDifferent(found) && reported.size === 0) this.#reach(found.version);
       return withoutReported(found, reported);
     } catch (error) {
       if (signal.aborted) throw error;
@@ -233,8 +249,31 @@ export class Feed<T extends KubeObject> {
     }
   }
 
+  /**
+   * After a comparison there is a rest, even if the end of the watch interrupted it: a watch that keeps breaking must not repeat it each
+   * time. One that failed is repeated with backoff.
+   */
+  async #readDifferences(signal: AbortSignal): Promise<Differences> {
+    const { clock } = this.#options;
+    const startedAt = clock.monotonic();
+    try {
+      const found = await this.#findDifferences(signal, this.#latestVersion);
+      this.#rest(clock.monotonic() - startedAt);
+      return found;
+    } catch (error) {
+      if (signal.aborted) this.#rest(clock.monotonic() - startedAt);
+      throw error;
+    }
+  }
+
+  #rest(comparisonMs: number): void {
+    const { clock, timing } = this.#options;
+    this.#comparisonMs = comparisonMs;
+    this.#restsUntil = clock.monotonic() + restMs(comparisonMs, timing);
+  }
+
   /** Reads page by page, so that the memory that a comparison needs does not grow with the number of objects. */
-  async #findDifferences(signal: AbortSignal): Promise<Differences> {
+  async #findDifferences(signal: AbortSignal, latestVersion: number): Promise<Differences> {
     const { client, resource, store, clock } = this.#options;
     const unseen = new Set(store.keys(this.#options.namespace));
     const changed: Key[] = [];
@@ -249,18 +288,22 @@ export class Feed<T extends KubeObject> {
       }
       version = page.resourceVersion;
     }
-    return { version, changed, removed: [...unseen] };
+    const isRestored = Number(version) < latestVersion;
+    return { version, changed, removed: [...unseen], ...(isRestored && { isRestored }) };
   }
 
   /**
    * Reads only what differs, after the end of the broken watch. What changes during the repair is reported by the next watch,
    * which starts at the version of the comparison; it would report again what the broken one has reported since.
    */
-  async #repair({ version, changed, removed, isOvertaken }: Differences, signal: AbortSignal): Promise<void> {
+  async #repair(found: Differences, signal: AbortSignal): Promise<void> {
+    const { version, changed, removed, isOvertaken, isRestored } = found;
     const { client, resource, store, trim } = this.#options;
     this.counts.differences++;
     this.#resourceVersion = undefined;
-    if (isOvertaken || changed.length + removed.length > maxRepairs) return;
+    // The list must not trust versions, even if the API server has reached the former ones again by then.
+    if (isRestored) this.#latestVersion = Infinity;
+    if (isOvertaken || isRestored || changed.length + removed.length > maxRepairs) return;
     const current = new Map<Key, T | undefined>(removed.map((key) => [key, undefined]));
     for (const key of changed) {
       const { name, namespace } = parseKey(key);
@@ -277,7 +320,12 @@ export class Feed<T extends KubeObject> {
       if (object) store.set(trim(object));
       else store.remove(key);
     }
+    this.#reach(version);
+  }
+
+  #reach(version: string | undefined): void {
     this.#resourceVersion = version;
+    this.#latestVersion = Math.max(this.#latestVersion, Number(version ?? 0) || 0);
   }
 
   async #list(signal: AbortSignal): Promise<string> {
@@ -287,20 +335,25 @@ export class Feed<T extends KubeObject> {
     this.#lastResponseAt = clock.monotonic();
     this.#comparedAt = clock.monotonic();
     this.#changedAt = clock.monotonic();
-    this.#resourceVersion = version;
+    this.#latestVersion = 0;
+    this.#reach(version);
     this.counts.lists++;
-    if (entries) store.replace(entries, namespace);
+    if (entries) await store.replace(entries, namespace);
     if (this.counts.lists === 1) this.#options.onSync();
     return version;
   }
 
-  /** If the snapshot expires on the way, everything is read again in a single page. */
+  /** A list whose snapshot expires on the way is repeated in pages at first: a single page of a long history may exceed the memory limit. */
   async #readAll(signal: AbortSignal): Promise<Listed<T>> {
+    const isSinglePage = this.#expiredLists >= expiredBeforeSinglePage;
     try {
-      return await this.#readPages(this.#callOptions(signal));
+      const listed = await this.#readPages({ ...this.#callOptions(signal), ...(isSinglePage && { pageSize: 0 }) });
+      this.#expiredLists = 0;
+      return listed;
     } catch (error) {
-      if (!isExpired(error)) throw error;
-      return await this.#readPages({ ...this.#callOptions(signal), pageSize: 0 });
+      // A single page that fails, for example because it takes too long, must not be the only way forever.
+      this.#expiredLists = isExpired(error) ? this.#expiredLists + 1 : 0;
+      throw error;
     }
   }
 
@@ -313,11 +366,13 @@ export class Feed<T extends KubeObject> {
     const { client, resource, store, namespace, clock } = this.#options;
     const isFirst = !this.synced && store.keys(namespace).next().done === true;
     const entries = new Map<Key, Entry<T>>();
+    const latestVersion = this.#latestVersion;
     let version = "";
     try {
       for await (const page of client.pages<T>(resource, { ...options, prefetch: true })) {
         this.#lastResponseAt = clock.monotonic();
-        for (const object of page.items) entries.set(...this.#entryFor(object));
+        const isRestored = Number(page.resourceVersion) < latestVersion;
+        for (const object of page.items) entries.set(...this.#entryFor(object, isRestored));
         if (isFirst) {
           store.add(entries);
           entries.clear();
@@ -331,10 +386,11 @@ export class Feed<T extends KubeObject> {
     return { version, ...(!isFirst && { entries }) };
   }
 
-  #entryFor(object: T): [Key, Entry<T>] {
+  #entryFor(object: T, isRestored: boolean): [Key, Entry<T>] {
     const { store, trim } = this.#options;
     const key = keyOf(object);
-    return [key, store.entryOf(object, key) ?? store.createEntry(trim(object))];
+    const known = isRestored ? undefined : store.entryOf(object, key);
+    return [key, known ?? store.createEntry(trim(object))];
   }
 
   async #watch(from: string, parent: AbortSignal): Promise<void> {
@@ -392,7 +448,7 @@ export class Feed<T extends KubeObject> {
     const { store, trim } = this.#options;
     switch (event.type) {
       case "BOOKMARK":
-        this.#resourceVersion = event.resourceVersion;
+        this.#reach(event.resourceVersion);
         return;
       case "DELETED":
         store.remove(keyOf(event.object));
@@ -404,7 +460,7 @@ export class Feed<T extends KubeObject> {
     }
     this.#reported?.add(keyOf(event.object));
     this.#changedAt = this.#options.clock.monotonic();
-    this.#resourceVersion = event.object.metadata.resourceVersion ?? this.#resourceVersion;
+    this.#reach(event.object.metadata.resourceVersion ?? this.#resourceVersion);
   }
 
   #callOptions(signal: AbortSignal): Omit<ListOptions, "transform"> {

@@ -1,5 +1,6 @@
-import { beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, spyOn, test } from "bun:test";
 
+import { Archive } from "./archive.ts";
 import { IndexedStore } from "./indexed-store.ts";
 import { keyOf, type KubeObject } from "../resource.ts";
 import type { Change } from "./store.ts";
@@ -63,12 +64,12 @@ test("an unknown index throws", () => {
 });
 
 describe("replace", () => {
-  test("reports only differences: removed and new objects", () => {
+  test("reports only differences: removed and new objects", async () => {
     const [x, y, z] = [pod("x"), pod("y"), pod("z")];
     store.set(x);
     store.set(y);
     changes.length = 0;
-    store.replace(entries(y, z));
+    await store.replace(entries(y, z));
     expect(changes).toEqual([
       { key: "a/x", before: x },
       { key: "a/z", after: z },
@@ -76,17 +77,31 @@ describe("replace", () => {
     expect(names(store.list())).toEqual(["y", "z"]);
   });
 
-  test("keeps objects that are out of scope", () => {
+  test("keeps objects that are out of scope", async () => {
     store.set(pod("x"));
-    store.replace(entries(), "b");
+    await store.replace(entries(), "b");
     expect(store.size).toBe(1);
   });
 
-  test("is complete before the first listener is called", () => {
+  test("is complete before the first listener is called", async () => {
     const sizes: number[] = [];
     store.subscribe(() => sizes.push(store.size));
-    store.replace(entries(pod("x"), pod("y")));
+    await store.replace(entries(pod("x"), pod("y")));
     expect(sizes).toEqual([2, 2]);
+  });
+
+  test("does not block the event loop while many changes are reported", async () => {
+    let others = 0;
+    const reportedAt: number[] = [];
+    store.subscribe(() => reportedAt.push(others));
+    const work = (): void => {
+      others++;
+      if (reportedAt.length < 2000) setImmediate(work);
+    };
+    setImmediate(work);
+    await store.replace(entries(...Array.from({ length: 2000 }, (_, index) => pod(`x${index}`))));
+    expect(reportedAt).toHaveLength(2000);
+    expect(new Set(reportedAt).size).toBeGreaterThan(2);
   });
 });
 
@@ -120,6 +135,7 @@ describe("archived objects", () => {
     const object = pod("x", { app: "web", ...labels });
     return { ...object, metadata: { ...object.metadata, uid: "uid", resourceVersion: version } };
   };
+  const entriesFor = (object: KubeObject) => new Map([[keyOf(object), store.createEntry(object)]]);
   const isDone = ({ metadata }: KubeObject): number | undefined => (metadata.labels?.["done"] ? 1000 : undefined);
 
   beforeEach(() => {
@@ -171,6 +187,30 @@ describe("archived objects", () => {
     expect(names(store.byIndex("app", "web"))).toEqual(["y"]);
     store.remove("a/y");
     expect(store.byIndex("app", "web")).toEqual([]);
+  });
+
+  test("are not unpacked if they are listed again without a change, although versions are not compared", async () => {
+    const unpack = spyOn(Archive.prototype, "unpack");
+    await store.replace(entriesFor(at("2", { done: "yes" })));
+    expect(changes).toHaveLength(1);
+    await store.replace(entriesFor(at("2", { done: "maybe" })));
+    expect(changes).toHaveLength(2);
+    const unpacked = unpack.mock.calls.length;
+    unpack.mockRestore();
+    expect(unpacked).toBe(0);
+    expect(store.get("a/x")).toEqual(at("2", { done: "maybe" }));
+  });
+
+  test("are unpacked once for all listeners", () => {
+    const seen: (KubeObject | undefined)[] = [];
+    store.subscribe(({ before, after }) => seen.push(before, after));
+    store.subscribe(({ before, after }) => seen.push(before, after));
+    const unpack = spyOn(Archive.prototype, "unpack");
+    store.set(at("3", { done: "yes" }));
+    const unpacked = unpack.mock.calls.length;
+    unpack.mockRestore();
+    expect(seen.map((object) => object?.metadata.resourceVersion)).toEqual(["2", "3", "2", "3"]);
+    expect(unpacked).toBe(2);
   });
 
   test("are known in a version that is not a number", () => {

@@ -5,6 +5,7 @@ import { Archive } from "./archive.ts";
 import { builtin } from "../client/builtin.ts";
 import type { Client, ListOptions } from "../client/client.ts";
 import { ApiError } from "../client/errors.ts";
+import { sleep } from "../clock.ts";
 import type { KubeObject, Resource } from "../resource.ts";
 import { productionTiming } from "./feed.ts";
 import { manualClock, type ManualClock } from "../manual-clock.ts";
@@ -33,8 +34,8 @@ afterEach(async () => {
   expect(clock.pending).toBe(0);
 });
 
-async function start(options: ReflectorOptions<ConfigMap> = {}): Promise<Reflector<ConfigMap>> {
-  const started = reflector<ConfigMap>(server.client, builtin.configMaps, {
+async function start(options: ReflectorOptions<ConfigMap> = {}, client = server.client): Promise<Reflector<ConfigMap>> {
+  const started = reflector<ConfigMap>(client, builtin.configMaps, {
     clock,
     onError: (_, what) => errors.push(what),
     ...options,
@@ -319,6 +320,65 @@ describe("the store is in sync again within a minute when", () => {
     expect(isInSync(reflected)).toBe(true);
   });
 
+  describe("the server was restored from a backup, and an object is in the same version again with other content", () => {
+    const changeInVersion8 = (value: string): void => {
+      while (server.version < 7) server.put("a/y");
+      server.put("a/x", value);
+    };
+    const valueOf = (reflected: Reflector<ConfigMap>): string | undefined =>
+      reflected.store.get("a/x")?.data?.["value"];
+
+    beforeEach(() => {
+      changeInVersion8("lost");
+      while (server.version < 12) server.put("a/y");
+    });
+
+    test("before the next comparison, because the connection broke", async () => {
+      const reflected = await start();
+      server.restoreBackup();
+      server.cut();
+      await clock.advance(1000);
+      changeInVersion8("restored");
+      await clock.advance(1000);
+      expect(valueOf(reflected)).toBe("restored");
+    });
+
+    test("after the next comparison", async () => {
+      const reflected = await start();
+      server.restoreBackup();
+      await clock.advance(35_000);
+      changeInVersion8("restored");
+      await clock.advance(1000);
+      expect(valueOf(reflected)).toBe("restored");
+    });
+
+    test("after a comparison, and the former version is reached again before the list", async () => {
+      const reflected = await start();
+      const { comparisons } = reflected.counts;
+      server.restoreBackup();
+      changeInVersion8("restored");
+      while (reflected.counts.comparisons === comparisons) await clock.advance(100);
+      while (server.version < 20) server.put("a/y");
+      await clock.advance(5000);
+      expect(valueOf(reflected)).toBe("restored");
+    });
+
+    test("before the server can be reached again", async () => {
+      const reflected = await start();
+      const changes: Change<ConfigMap>[] = [];
+      server.faults.down = true;
+      server.cut();
+      await clock.advance(60_000);
+      server.restoreBackup();
+      changeInVersion8("restored");
+      reflected.store.subscribe((change) => changes.push(change));
+      server.faults.down = false;
+      await clock.advance(15_000);
+      expect(valueOf(reflected)).toBe("restored");
+      expect(changes.find(({ key }) => key === "a/x")).toMatchObject({ before: { data: { value: "lost" } } });
+    });
+  });
+
   test("a comparison that fails does not stop the watch", async () => {
     const reflected = await start();
     server.faults.list = () => true;
@@ -372,6 +432,43 @@ describe("if a comparison takes long", () => {
     expect(reflected.counts.comparisons).toBeWithin(11, 50);
   });
 
+  test.each([
+    ["that completes", 5000],
+    ["that the end of the watch interrupts", 15_000],
+  ])("connections that keep breaking do not cause one %s each time", async (_, ms) => {
+    let begun = 0;
+    const reflected = await start();
+    server.faults.listMs = ms;
+    server.faults.list = () => {
+      begun++;
+      return false;
+    };
+    for (let breaks = 0; breaks < 70; breaks++) {
+      await clock.advance(13_000);
+      server.cut();
+    }
+    expect(begun).toBeWithin(3, 8);
+    expect(reflected.counts.lists).toBe(1);
+  });
+
+  test("a watch that the server rejects does not cause one each time", async () => {
+    let [begun, rejected] = [-1, 0];
+    server.faults.list = () => {
+      begun++;
+      return false;
+    };
+    // oxlint-disable-next-line require-yield -- it throws before it yields
+    async function* watch(): AsyncGenerator<never> {
+      await sleep(clock, 50);
+      rejected++;
+      throw new ApiError("watch", { status: 429, reason: "TooManyRequests", message: "" });
+    }
+    await start({}, { ...server.client, watch });
+    await clock.advance(300_000);
+    expect(rejected).toBeGreaterThan(20);
+    expect(begun).toBeLessThan(3);
+  });
+
   test("the store is still unhealthy when the server is down", async () => {
     const reflected = await start();
     server.faults.listMs = 15_000;
@@ -389,9 +486,12 @@ describe("a list in pages", () => {
   /** Called after the first page of each list. */
   let afterPage: () => void;
   let beforeRun: () => void;
+  /** The page size of each list of whole objects. */
+  let requestedSizes: (number | undefined)[];
   let reflected: Reflector<ConfigMap>;
 
   beforeEach(() => {
+    requestedSizes = [];
     afterPage = () => {};
     beforeRun = () => {};
   });
@@ -401,6 +501,7 @@ describe("a list in pages", () => {
       resource: Resource<T>,
       options: ListOptions<T> = {},
     ) {
+      if (resource.view === undefined) requestedSizes.push(options.pageSize);
       for await (const page of server.client.pages<T>(resource, { pageSize: 1, ...options })) {
         yield page;
         afterPage();
@@ -434,6 +535,29 @@ describe("a list in pages", () => {
       expect(reflected.counts.lists).toBe(1);
     });
   }
+
+  test("one whose snapshot expires is repeated in pages, and in a single page when that keeps happening", async () => {
+    server.put("a/x");
+    server.put("a/y");
+    afterPage = () => {
+      if (requestedSizes.at(-1) !== 0) throw expired;
+    };
+    await startPaged();
+    expect(requestedSizes).toEqual([undefined, undefined, undefined, 0]);
+    expect(isInSync(reflected)).toBe(true);
+  });
+
+  test("one in a single page that fails is repeated in pages", async () => {
+    server.put("a/x");
+    server.put("a/y");
+    afterPage = () => {
+      if (requestedSizes.length <= 3) throw expired;
+      if (requestedSizes.at(-1) === 0) throw failed;
+    };
+    await startPaged();
+    expect(requestedSizes).toEqual([undefined, undefined, undefined, 0, undefined]);
+    expect(isInSync(reflected)).toBe(true);
+  });
 
   test("the first one is stored page by page, and a later one at once", async () => {
     const seen: string[][] = [];

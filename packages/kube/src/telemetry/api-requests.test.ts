@@ -61,6 +61,17 @@ test("logs a rejection by admission at level info", () => {
   ]);
 });
 
+test("counts and logs no denial by admission that was expected, but a missing permission", () => {
+  const { metrics, onResponse, lines } = rig();
+  const byPolicy = forbidden("a", "secrets \"a\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: spec: no");
+  onResponse({ ...byPolicy, isDenialExpected: true });
+  expect(metrics.expose()).not.toContain('code="403"');
+  expect(lines).toEqual([]);
+  onResponse({ ...denied("a"), isDenialExpected: true });
+  expect(metrics.expose()).toContain('code="403"');
+  expect(lines).toMatchObject([{ level: "warn", verb: "get" }]);
+});
+
 test("remembers a bounded number of permissions", () => {
   const { onResponse, lines } = rig();
   for (let number = 0; number < 501; number++) onResponse(denied("a", `verb${number}`));

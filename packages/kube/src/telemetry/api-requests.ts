@@ -5,7 +5,7 @@
  * permissions seems to work, and what needs that permission never happens.
  */
 import { missingPermission } from "../client/denial.ts";
-import { isForbidden, type ApiError } from "../client/errors.ts";
+import { isForbidden, isInvalid, type ApiError } from "../client/errors.ts";
 import type { ApiResponse } from "../client/requests/request.ts";
 import { systemClock, type Clock } from "../clock.ts";
 import type { Logger } from "./log.ts";
@@ -42,11 +42,16 @@ export function requestTelemetry({
     loggedAt.set(key, now);
     return true;
   };
-  return ({ call, method, code, error }) => {
+  return ({ call, method, code, error, isDenialExpected = false }) => {
+    // Otherwise, an alert would report the checks of an admission policy that is in force.
+    if (isDenialExpected && isAdmissionDenial(error)) return;
     requests.increment({ code: String(code), method });
     if (isForbidden(error)) logForbidden(log, { call, error, isDue });
   };
 }
+
+const isAdmissionDenial = (error: unknown): boolean =>
+  (isForbidden(error) || isInvalid(error)) && missingPermission(error) === undefined;
 
 interface Forbidden {
   readonly call: string;

@@ -19,6 +19,8 @@ export interface Call {
   readonly accept?: string;
   /** Whether the call is idempotent. */
   readonly repeatable: boolean;
+  /** Whether admission should deny it. */
+  readonly isDenialExpected?: boolean | undefined;
   readonly options?: CallOptions | undefined;
 }
 
@@ -31,6 +33,8 @@ export interface ApiResponse {
   readonly code: number | "<error>";
   /** Of an unsuccessful response. */
   readonly error?: ApiError;
+  /** Whether admission should deny the call. */
+  readonly isDenialExpected?: boolean;
 }
 
 export interface RequestSettings {
@@ -175,12 +179,13 @@ async function sendOnce(
     signal: attempt.signal,
     freshConnection: attempt.freshConnection,
   };
-  return await reportedResponse(settings, request, describe(call));
+  return await reportedResponse(settings, request, call);
 }
 
-async function reportedResponse(settings: RequestSettings, request: HttpRequest, call: string): Promise<Response> {
+async function reportedResponse(settings: RequestSettings, request: HttpRequest, sent: Call): Promise<Response> {
   const { transport, onResponse } = settings;
-  const { method } = request;
+  const { method, isDenialExpected = false } = sent;
+  const call = describe(sent);
   let response: Response;
   try {
     response = await transport(request);
@@ -190,7 +195,7 @@ async function reportedResponse(settings: RequestSettings, request: HttpRequest,
   }
   const { status: code, ok } = response;
   const error = ok ? undefined : await parseApiError(call, response);
-  onResponse({ call, method, code, ...(error && { error }) });
+  onResponse({ call, method, code, ...(error && { error, isDenialExpected }) });
   if (error) throw error;
   return response;
 }
