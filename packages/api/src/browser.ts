@@ -6,6 +6,7 @@ export * from "./labels.ts";
 export * from "./operator.ts";
 export * from "./shared/time-text.ts";
 export * from "./stack/state.ts";
+export * from "./without-password.ts";
 export { approvalKind } from "./kinds.ts";
 export * from "./workspace/names.ts";
 export { pulumiContainer } from "./workspace/pod-facts.ts";

@@ -42,5 +42,6 @@ export * from "./workspace-class/spec.ts";
 export * from "./workspace/pod-facts.ts";
 export * from "./workspace/spec.ts";
 export * from "./workspace/status.ts";
+export * from "./without-password.ts";
 export { validationText, type ValidationMessage } from "./schema/cel.ts";
 export type { JsonObject, JsonValue } from "./schema/field.ts";

@@ -1,7 +1,7 @@
 /** Requests to the API of one repository: the URL, the credentials, JSON, pages and errors. */
 import { retryAfter } from "@pko/git";
 
-import { ForgeError, type ForgeErrorKind } from "./errors.ts";
+import { ForgeError, ResponseTooLarge, type ForgeErrorKind } from "./errors.ts";
 import type { ForgeHttp, ForgeMethod, ForgeResponse } from "./http.ts";
 import { isRecord, type Json } from "./json.ts";
 import type { ForgeCredentials, ForgeTarget, ForgeType } from "./types.ts";
@@ -21,6 +21,8 @@ export interface ForgeApi {
 export interface Answer {
   readonly status: number;
   readonly json: Json;
+  /** Of the JSON text. */
+  readonly length: number;
   header(name: string): string | undefined;
 }
 
@@ -39,7 +41,8 @@ export function forgeApi(target: ForgeTarget, credentials: ForgeCredentials, htt
     });
     const error = errorOf(target.type, url, response);
     if (error) throw error;
-    return { status: response.status, json: jsonIn(url, response), header: (name) => response.header(name) };
+    const { status, text } = response;
+    return { status, json: jsonIn(url, response), length: text.length, header: (name) => response.header(name) };
   };
   return {
     root,
@@ -136,8 +139,8 @@ function kindOf(response: ForgeResponse, isLimited: boolean): ForgeErrorKind {
   return status >= 400 && status <= 499 && status !== 408 ? "invalid" : "unavailable";
 }
 
-/** A forge that names a longer time, such as one in another unit, is called earlier. */
-const maxRetryAfterMs = 24 * 60 * 60_000;
+/** The longest that the documentation of a forge names. One that names a longer time, such as one in another unit, is called earlier. */
+const maxRetryAfterMs = 60 * 60_000;
 
 function retryAfterMsOf(response: ForgeResponse): number | undefined {
   const ms = namedMs(response);
@@ -159,23 +162,58 @@ export interface Entries {
   readonly isComplete: boolean;
 }
 
-/** The entries of all pages until there are `limit`. `next` finds the path of the next page. */
-export async function entriesOf(api: ForgeApi, first: string, { limit, read, next }: PageReader): Promise<Entries> {
+/**
+ * The entries of all pages until there are `limit`, or until they are too long. Pages that are too large are read again in smaller
+ * pieces, from the beginning: a forge may name the next page by something other than its number.
+ */
+export async function entriesOf(api: ForgeApi, first: string, reader: PageReader): Promise<Entries> {
+  const read = await readPages(api, first, reader);
+  if (!read.isCut) return read;
+  return await readPages(api, first.replace(/\b(per_page|pagelen|limit)=\d+/, `$1=${smallPageSize}`), reader);
+}
+
+/** The longest description at GitHub has 256 KiB. */
+const smallPageSize = 10;
+
+/** `isCut`: a page was too large, and the list ends before it. */
+async function readPages(
+  api: ForgeApi,
+  first: string,
+  { limit, read, next }: PageReader,
+): Promise<Entries & { readonly isCut: boolean }> {
   const entries: Readonly<Record<string, Json>>[] = [];
   let path: string | undefined = first;
+  let length = 0;
   for (let page = 0; path !== undefined && page < maxPages && entries.length < limit; page += 1) {
-    const answer = await api.get(path);
+    const answer = await unlessTooLarge(api.get(path));
+    if (!answer) return { entries, isComplete: false, isCut: true };
     // Not all as arguments of one call, which overflows the stack if there are very many.
     for (const entry of read(answer.json)) if (isRecord(entry)) entries.push(entry);
-    path = next(answer);
+    path = next(answer, path);
+    length += answer.length;
+    if (length > maxListLength) break;
   }
-  return { entries: entries.slice(0, limit), isComplete: path === undefined && entries.length <= limit };
+  const isComplete = path === undefined && entries.length <= limit;
+  return { entries: entries.slice(0, limit), isComplete, isCut: false };
 }
+
+async function unlessTooLarge(answer: Promise<Answer>): Promise<Answer | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ResponseTooLarge) return undefined;
+    throw error;
+  }
+}
+
+/** No page is read beyond this: all are in memory at the same time. 300 pull requests have less than 9 MB at GitHub, unless their descriptions are long. */
+const maxListLength = 16 * 1024 * 1024;
 
 interface PageReader {
   readonly limit: number;
   readonly read: (json: Json) => readonly Json[];
-  readonly next: (answer: Answer) => string | undefined;
+  /** The path of the page after the one that was read at `path`. */
+  readonly next: (answer: Answer, path: string) => string | undefined;
 }
 
 const maxPages = 50;

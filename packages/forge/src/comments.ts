@@ -15,6 +15,9 @@ export interface FoundComment {
   readonly body: string;
 }
 
+/** Of a pull request, as many are read. More are not written by people. */
+export const maxComments = 5000;
+
 /** How a marker is hidden in Markdown. */
 export type HiddenMarker = (marker: string) => string;
 
@@ -31,12 +34,17 @@ export async function putComment(
 ): Promise<string> {
   if (!markerForm.test(marker)) throw new ForgeError("invalid", "the marker of the comment has other characters");
   const text = `${body.trimEnd()}\n\n${hide(marker)}\n`;
-  if (known !== undefined && (await wasReplaced(store, known, text))) return known;
+  if (known && (await wasReplaced(store, known, text))) return known;
   // The oldest ones are ours: others could copy the marker only after it was written.
   const marked = (await store.list()).filter(({ id, body: found }) => found.includes(hide(marker)) && id !== known);
-  for (const { id } of marked.slice(0, maxMarked)) if (await wasReplaced(store, id, text)) return id;
-  return await store.create(text);
+  for (const { id } of marked.slice(0, maxMarked)) if (await wasReplaced(store, id, text)) return keptID(id);
+  return keptID(await store.create(text));
 }
+
+/** In the status of an Update. A comment without an ID is found by its marker. */
+const maxID = 128;
+
+const keptID = (id: string): string => (id.length <= maxID ? id : "");
 
 /** A comment for each user whose token was used before. */
 const maxMarked = 5;

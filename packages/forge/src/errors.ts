@@ -23,3 +23,10 @@ export class ForgeError extends Error {
     if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
   }
 }
+
+/** The response has more bytes than the operator reads of one. */
+export class ResponseTooLarge extends ForgeError {
+  constructor(host: string, maxBytes: number) {
+    super("unavailable", `${host} responded with more than ${maxBytes} bytes`);
+  }
+}

@@ -237,7 +237,7 @@ const answers: readonly (readonly [string, Response, Partial<ForgeError>])[] = [
   [
     "429 with an absurd time",
     new Response("", { status: 429, headers: { "retry-after": "9".repeat(400) } }),
-    { kind: "rateLimited", retryAfterMs: 86_400_000 },
+    { kind: "rateLimited", retryAfterMs: 3_600_000 },
   ],
   ["429", new Response("", { status: 429 }), { kind: "rateLimited" }],
   [
@@ -287,6 +287,100 @@ test("a list with a million empty entries is read", async () => {
   using server = standInForge("GitHub");
   server.answers.push(() => new Response(`[${"{},".repeat(1_000_000)}{}]`));
   expect((await clientOf(server).openPullRequests(3)).pullRequests).toHaveLength(3);
+});
+
+const pages = (server: StandInForge, text: string): void => {
+  const next = { link: `<${server.url}/repos/acme/web/pulls?page=2>; rel="next"` };
+  const answer = (): Response => {
+    server.answers.push(answer);
+    return new Response(text, { headers: next });
+  };
+  server.answers.push(answer);
+};
+
+test("a list without end is read only up to a size, and is not complete", async () => {
+  using server = standInForge("GitHub");
+  pages(server, JSON.stringify([{ body: "x".repeat(6 * 1024 * 1024) }]));
+  const { pullRequests, isComplete } = await clientOf(server).openPullRequests(300);
+  expect([pullRequests.length, isComplete]).toEqual([3, false]);
+});
+
+test("a comment that is not in the part of a long list that is read is written again", async () => {
+  using server = standInForge("GitHub");
+  pages(server, JSON.stringify([{ id: 1, body: "x".repeat(6 * 1024 * 1024) }]));
+  await clientOf(server).putComment(7, { marker: "m", body: "text" });
+  expect(server.calls.map(({ method }) => method)).toEqual(["GET", "GET", "GET", "POST"]);
+});
+
+/** More than the operator reads of one response. */
+const tooLarge = (): Response => new Response("x".repeat(9 * 1024 * 1024));
+
+describe.each(forgeTypes)("pages of %s that are too large", (type) => {
+  test("are read again in smaller pieces", async () => {
+    using server = standInForge(type);
+    server.pullRequests = [pull(5), pull(4), pull(3)];
+    server.answers.push(tooLarge);
+    const { pullRequests } = server;
+    expect(await clientOf(server).openPullRequests(100)).toEqual({ pullRequests, isComplete: true });
+    const sizes = server.calls.flatMap(({ path }) => /\b(?:per_page|pagelen|limit)=(\d+)/.exec(path)?.[1] ?? []);
+    expect(sizes).toEqual([
+      type === "GitHub" || type === "GitLab" || type === "BitbucketDataCenter" ? "100" : "50",
+      "10",
+      "10",
+    ]);
+  });
+
+  test("end the list if the smaller ones are too large, too", async () => {
+    using server = standInForge(type);
+    server.pullRequests = [pull(7)];
+    server.answers.push(tooLarge, tooLarge);
+    expect(await clientOf(server).openPullRequests(100)).toEqual({ pullRequests: [], isComplete: false });
+    server.answers.push(tooLarge, tooLarge);
+    await clientOf(server).putComment(7, { marker: "m", body: "text" });
+    expect(server.comments.get(7)).toHaveLength(1);
+  });
+});
+
+test("a comment that is not among the first thousands is written again", async () => {
+  using server = standInForge("GitHub");
+  pages(server, JSON.stringify(Array.from({ length: 4000 }, () => ({ id: 1, body: "" }))));
+  await clientOf(server).putComment(7, { marker: "m", body: "text" });
+  expect(server.calls.map(({ method }) => method)).toEqual(["GET", "GET", "POST"]);
+});
+
+test.each(forgeTypes)("texts of %s that are too long to be names are not kept", async (type) => {
+  using server = standInForge(type);
+  const long = "x".repeat(100_000);
+  const labels = type.startsWith("Bitbucket") ? [] : [long, ...Array.from({ length: 1000 }, () => "label")];
+  server.pullRequests = [
+    pull(1, { title: long, url: `https://host/${long}`, head: { ...pull(1).head, ref: long }, labels }),
+  ];
+  const { pullRequests } = await clientOf(server).openPullRequests(1);
+  expect(pullRequests[0]).toMatchObject({ title: "", url: "", head: { ref: "" } });
+  expect(JSON.stringify(pullRequests).length).toBeLessThan(2000);
+});
+
+test("an ID that no forge uses is not kept", async () => {
+  using server = standInForge("GitHub");
+  server.answers.push(
+    () => Response.json([]),
+    () => Response.json({ id: "x".repeat(129) }),
+  );
+  expect(await clientOf(server).putComment(7, { marker: "m", body: "text" })).toBe("");
+  server.answers.push(
+    () => Response.json([{ id: "x".repeat(129), body: "<!-- m -->" }]),
+    () => Response.json({}),
+  );
+  expect(await clientOf(server).putComment(7, { marker: "m", body: "text" })).toBe("");
+});
+
+test.each(forgeTypes)("a comment at %s whose ID was not kept is found by its marker", async (type) => {
+  using server = standInForge(type);
+  server.pullRequests = [pull(7)];
+  const id = await clientOf(server).putComment(7, { marker: "m", body: "first" });
+  server.calls.length = 0;
+  expect(await clientOf(server).putComment(7, { marker: "m", body: "second", known: "" })).toBe(id);
+  expect(server.calls.map(({ path }) => path).filter((path) => path.endsWith("/"))).toEqual([]);
 });
 
 test("a comment whose ID ends with half of a character is not found", async () => {

@@ -12,7 +12,7 @@ import {
 } from "@pko/git";
 import { readText } from "@pko/rpc";
 
-import { ForgeError } from "./errors.ts";
+import { ForgeError, ResponseTooLarge } from "./errors.ts";
 
 export type ForgeMethod = "GET" | "POST" | "PUT" | "PATCH";
 
@@ -49,7 +49,7 @@ export interface ForgeHttpOptions {
 }
 
 const defaultTimeoutMs = 15_000;
-/** A page of 100 pull requests has less than 3 MB at GitHub, which repeats both repositories in each. */
+/** A page of 100 pull requests has less than 3 MB at GitHub, which repeats both repositories in each, unless their descriptions are long. */
 const maxResponseBytes = 8 * 1024 * 1024;
 const maxRedirects = 3;
 const agent = "pulumi-kubernetes-operator";
@@ -110,9 +110,7 @@ async function read(url: URL, response: HttpResponse): Promise<Answer> {
   try {
     const { status, location } = response;
     const text = await readText(response.body, maxResponseBytes);
-    if (text === undefined) {
-      throw new ForgeError("unavailable", `${url.host} responded with more than ${maxResponseBytes} bytes`);
-    }
+    if (text === undefined) throw new ResponseTooLarge(url.host, maxResponseBytes);
     const header = (name: string): string | undefined => response.header(name);
     return { status, header, text, ...(location !== undefined && { location }) };
   } finally {

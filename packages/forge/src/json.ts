@@ -26,3 +26,19 @@ export const numberAt = (value: Json | undefined, ...path: readonly string[]): n
   const found = at(value, ...path);
   return typeof found === "number" ? found : Number.NaN;
 };
+
+const maxName = 1024;
+
+/** A name or a URL. One that is longer is none: what is read here stays in memory, and the server may send anything. */
+export const nameAt = (value: Json | undefined, ...path: readonly string[]): string => {
+  const found = textAt(value, ...path);
+  return found.length <= maxName ? found : "";
+};
+
+const maxLabels = 100;
+
+/** The names of labels, as objects or as texts. */
+export const labelsAt = (value: Json | undefined): string[] =>
+  listAt(value, "labels")
+    .slice(0, maxLabels)
+    .map((label) => (isRecord(label) ? nameAt(label, "name") : nameAt(label)));

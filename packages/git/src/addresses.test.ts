@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { isForbidden, resolveHost } from "./addresses.ts";
+import { limitedLookup, isForbidden, resolveHost } from "./addresses.ts";
 
 describe("forbidden: addresses of the pod itself and of the cloud's metadata", () => {
   for (const address of [
@@ -70,6 +70,12 @@ describe("names", () => {
 
   test("a name that does not resolve is unknown for now", async () => {
     expect(await resolveHost("nowhere.invalid", strict)).toMatchObject({ kind: "unknown" });
+  });
+
+  test("a name whose DNS server does not respond in time is unknown for now", async () => {
+    const silent = limitedLookup(() => Promise.withResolvers<string[]>().promise, 1);
+    expect(await resolveHost("silent.example", strict, silent)).toMatchObject({ kind: "unknown" });
+    expect(await limitedLookup(async () => ["192.0.2.1"], 60_000)("a.example")).toEqual(["192.0.2.1"]);
   });
 
   test("the policy may allow single reserved addresses", async () => {

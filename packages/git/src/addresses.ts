@@ -5,7 +5,6 @@
  * Some clouds serve metadata at other addresses. These are forbidden one by one, because clusters may use the rest of
  * their networks.
  */
-import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
 
 export interface NetworkPolicy {
@@ -95,7 +94,43 @@ export function hasProxy(env: Environment): boolean {
 /** Returns all addresses of a host; rejects if there are none. */
 export type Lookup = (host: string) => Promise<readonly string[]>;
 
-export const systemLookup: Lookup = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
+/**
+ * As long as the C library waits for a server by default. c-ares would wait for almost a minute: longer than the requests that need
+ * the addresses may take, and those through a proxy do not need them.
+ */
+const lookupMs = 10_000;
+
+/** A lookup that rejects after `ms`. */
+export function limitedLookup(lookup: Lookup, ms: number): Lookup {
+  return async (host) => {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => reject(new Error(`no DNS response within ${ms / 1000} s`)), ms);
+    try {
+      return await Promise.race([lookup(host), late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+}
+
+/**
+ * Not by the C library, whose lookups share a few threads: hosts whose DNS server does not respond would delay all others. Unlike it,
+ * c-ares gives up when the server of a search domain fails, so that names with a dot are then tried as they are.
+ */
+export const systemLookup: Lookup = limitedLookup(async (host) => {
+  try {
+    return await lookUp(host);
+  } catch (error) {
+    if (!host.includes(".") || host.endsWith(".") || isNotFound(error)) throw error;
+    return await lookUp(`${host}.`);
+  }
+}, lookupMs);
+
+const lookUp = async (host: string): Promise<string[]> =>
+  (await Bun.dns.lookup(host, { backend: "c-ares" })).map(({ address }) => address);
+
+const isNotFound = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && ["DNS_ENOTFOUND", "DNS_ENODATA"].includes(String(error.code));
 
 /** Callers must connect to these addresses: a second lookup could return others. */
 export async function resolveHost(host: string, policy: NetworkPolicy, lookup = systemLookup): Promise<Resolved> {

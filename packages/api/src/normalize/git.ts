@@ -1,6 +1,7 @@
 /** Git repositories, revisions and credentials in normal form. */
 import type { StackSpec } from "../stack/spec.ts";
 import { stackMessages } from "../stack/messages.ts";
+import { mayHavePasswordInPath } from "../without-password.ts";
 import type { Findings } from "./findings.ts";
 import { secretKeyIn, type SecretKey } from "./reference.ts";
 import { isArgument, isObjectName } from "./rules.ts";
@@ -39,12 +40,16 @@ export function candidateRefs(ref: Exclude<GitRef, { kind: "commit" }>): string[
   return [ref.kind === "tag" ? `refs/tags/${ref.name}` : ref.name];
 }
 
+/** git, URL parsers and `withoutPassword` agree only about URLs with a scheme and two slashes. */
+const urlForm = /^(?:https?|ssh):\/\/[^/]/i;
+/** A path with `@` may be the rest of a URL with a password. */
+const scpForm = /^(?:[^@:/]+@)?(?<host>[^-@:/][^@:/]*):(?<path>[^/:@][^@]*|\/[^/@][^@]*)$/;
+
 /** Undefined if the URL is not allowed. */
 export function parseGitUrl(url: string): GitRepository | undefined {
-  if (!isArgument(url) || /\s/.test(url)) return undefined;
-  const scp = /^(?:[^@:/]+@)?(?<host>[^-@:/][^@:/]*):(?<path>[^/:].*|\/[^/].*)$/.exec(url);
-  if (scp) return { transport: "ssh", url };
-  const parsed = URL.parse(url);
+  if (!isArgument(url) || /[\s\\]/.test(url)) return undefined;
+  if (!/^(?:https?|ssh):/i.test(url)) return scpForm.test(url) ? { transport: "ssh", url } : undefined;
+  const parsed = urlForm.test(url) && !mayHavePasswordInPath(url) ? URL.parse(url) : null;
   if (!parsed || parsed.hostname === "" || parsed.hostname.startsWith("-") || parsed.pathname.length <= 1)
     return undefined;
   if (parsed.protocol === "https:") return { transport: "https", url };

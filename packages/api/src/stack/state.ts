@@ -3,6 +3,7 @@ import { stackConditions, type StackReason } from "../conditions.ts";
 import type { Stack, Update } from "../kinds.ts";
 import type { Condition } from "../shared/condition.ts";
 import type { StackSpec } from "./spec.ts";
+import { withoutPassword } from "../without-password.ts";
 
 export const stackStates = ["Failing", "Waiting", "Working", "Unknown", "Drifted", "Ready"] as const;
 export type StackState = (typeof stackStates)[number];
@@ -66,7 +67,7 @@ export function describeSource(spec: StackSpec): string {
   const { projectRepo, branch, tag, commit, repoDir, fluxSource, programRef, workspaceTemplate } = spec;
   if (projectRepo) {
     const revision = tag ?? branch ?? commit ?? "";
-    return [projectRepo, revision, repoDir].filter(Boolean).join(" ");
+    return [withoutPassword(projectRepo), revision, repoDir].filter(Boolean).join(" ");
   }
   if (fluxSource) return `${fluxSource.sourceRef.kind} ${fluxSource.sourceRef.name}`;
   if (programRef) return `Program ${programRef.name}`;

@@ -1,7 +1,7 @@
 /** Bitbucket Data Center: https://developer.atlassian.com/server/bitbucket/rest */
 import { entriesOf, findAt, type Answer, type ForgeApi } from "../api.ts";
-import { linkMarker, putComment, shortDescription } from "../comments.ts";
-import { at, isRecord, listAt, numberAt, textAt, type Json } from "../json.ts";
+import { linkMarker, maxComments, putComment, shortDescription } from "../comments.ts";
+import { at, isRecord, listAt, nameAt, numberAt, textAt, type Json } from "../json.ts";
 import { statusKey } from "../status-key.ts";
 import type { Forge, PullRequest } from "../types.ts";
 import { bitbucketStates } from "./bitbucket.ts";
@@ -40,12 +40,14 @@ export function bitbucketDataCenter(api: ForgeApi): Forge {
 /** The first page of a list and how to read it. */
 function paged(list: string, limit: number) {
   const page = `${list}${list.includes("?") ? "&" : "?"}limit=${pageSize}`;
-  const next = ({ json }: Answer): string | undefined =>
-    at(json, "isLastPage") === false ? `${page}&start=${numberAt(json, "nextPageStart")}` : undefined;
+  const next = ({ json }: Answer, path: string): string | undefined =>
+    at(json, "isLastPage") === false
+      ? `${path.replace(/&start=[^&]*$/, "")}&start=${numberAt(json, "nextPageStart")}`
+      : undefined;
   return [page, { limit, read: (json: Json) => listAt(json, "values"), next }] as const;
 }
 
-const branchOf = (ref: Json | undefined): string => textAt(ref, "id").replace(/^refs\/heads\//, "");
+const branchOf = (ref: Json | undefined): string => nameAt(ref, "id").replace(/^refs\/heads\//, "");
 
 const repositoryIn = (ref: Json | undefined): string =>
   `${textAt(ref, "repository", "project", "key")}/${textAt(ref, "repository", "slug")}`;
@@ -54,9 +56,9 @@ function pullRequest(entry: Json | undefined): PullRequest {
   const [from, to] = [at(entry, "fromRef"), at(entry, "toRef")];
   return {
     number: numberAt(entry, "id"),
-    title: textAt(entry, "title"),
-    url: textAt(listAt(entry, "links", "self")[0], "href"),
-    head: { ref: branchOf(from), commit: textAt(from, "latestCommit") },
+    title: nameAt(entry, "title"),
+    url: nameAt(listAt(entry, "links", "self")[0], "href"),
+    head: { ref: branchOf(from), commit: nameAt(from, "latestCommit") },
     base: { ref: branchOf(to) },
     // Bitbucket has none.
     labels: [],
@@ -70,7 +72,7 @@ function comments(api: ForgeApi, repository: string, number: number) {
   return {
     /** There is no list of comments, but one of everything that has happened, newest first. */
     async list() {
-      const { entries } = await entriesOf(api, ...paged(`${path}/activities`, Infinity));
+      const { entries } = await entriesOf(api, ...paged(`${path}/activities`, maxComments));
       return entries
         .filter((entry) => textAt(entry, "action") === "COMMENTED" && isRecord(at(entry, "comment")))
         .map((entry) => ({ id: textAt(entry, "comment", "id"), body: textAt(entry, "comment", "text") }))

@@ -1,7 +1,7 @@
 /** Bitbucket Cloud: https://developer.atlassian.com/cloud/bitbucket/rest */
 import { entriesOf, findAt, type Answer, type ForgeApi } from "../api.ts";
-import { linkMarker, putComment, shortDescription } from "../comments.ts";
-import { at, listAt, numberAt, textAt, type Json } from "../json.ts";
+import { linkMarker, maxComments, putComment, shortDescription } from "../comments.ts";
+import { at, listAt, nameAt, numberAt, textAt, type Json } from "../json.ts";
 import { statusKey } from "../status-key.ts";
 import type { CommitState, Forge, PullRequest } from "../types.ts";
 
@@ -45,15 +45,15 @@ export function bitbucket(api: ForgeApi): Forge {
 }
 
 async function pullRequest(api: ForgeApi, entry: Json | undefined): Promise<PullRequest> {
-  const source = textAt(entry, "source", "repository", "full_name");
+  const source = nameAt(entry, "source", "repository", "full_name");
   const isFork = source.toLowerCase() !== textAt(entry, "destination", "repository", "full_name").toLowerCase();
   const commit = await fullHash(api, entry, isFork);
   return {
     number: numberAt(entry, "id"),
-    title: textAt(entry, "title"),
-    url: textAt(entry, "links", "html", "href"),
-    head: { ref: textAt(entry, "source", "branch", "name"), commit, ...(isFork && { repository: source }) },
-    base: { ref: textAt(entry, "destination", "branch", "name") },
+    title: nameAt(entry, "title"),
+    url: nameAt(entry, "links", "html", "href"),
+    head: { ref: nameAt(entry, "source", "branch", "name"), commit, ...(isFork && { repository: source }) },
+    base: { ref: nameAt(entry, "destination", "branch", "name") },
     // Bitbucket has none.
     labels: [],
     isFork,
@@ -66,7 +66,7 @@ async function pullRequest(api: ForgeApi, entry: Json | undefined): Promise<Pull
  * source was deleted, nobody has the rest.
  */
 async function fullHash(api: ForgeApi, entry: Json | undefined, isFork: boolean): Promise<string> {
-  const hash = textAt(entry, "source", "commit", "hash");
+  const hash = nameAt(entry, "source", "commit", "hash");
   if (!/^[0-9a-f]{7,39}$/.test(hash)) return hash;
   const repository = `repositories/${api.repository.join("/")}`;
   const found = isFork
@@ -80,7 +80,7 @@ function comments(api: ForgeApi, repository: string, number: number) {
   return {
     async list() {
       const { entries } = await entriesOf(api, `${path}?pagelen=100&sort=created_on`, {
-        limit: Infinity,
+        limit: maxComments,
         read: values,
         next,
       });

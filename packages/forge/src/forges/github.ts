@@ -1,7 +1,7 @@
 /** GitHub, and GitHub Enterprise: https://docs.github.com/rest */
 import { entriesOf, findAt, linkedPage, type Entries, type ForgeApi } from "../api.ts";
-import { htmlMarker, putComment, shortDescription } from "../comments.ts";
-import { at, listAt, numberAt, textAt, type Json } from "../json.ts";
+import { htmlMarker, maxComments, putComment, shortDescription } from "../comments.ts";
+import { at, labelsAt, listAt, nameAt, numberAt, textAt, type Json } from "../json.ts";
 import type { CommitState, Forge, PullRequest, PullRequestList } from "../types.ts";
 
 const states: Readonly<Record<CommitState, string>> = {
@@ -44,11 +44,11 @@ export const githubPullRequests = ({ entries, isComplete }: Entries): PullReques
 function githubPullRequest(entry: Json | undefined): PullRequest {
   return {
     number: numberAt(entry, "number"),
-    title: textAt(entry, "title"),
-    url: textAt(entry, "html_url"),
-    head: { ref: textAt(entry, "head", "ref"), commit: textAt(entry, "head", "sha") },
-    base: { ref: textAt(entry, "base", "ref") },
-    labels: listAt(entry, "labels").map((label) => textAt(label, "name")),
+    title: nameAt(entry, "title"),
+    url: nameAt(entry, "html_url"),
+    head: { ref: nameAt(entry, "head", "ref"), commit: nameAt(entry, "head", "sha") },
+    base: { ref: nameAt(entry, "base", "ref") },
+    labels: labelsAt(entry),
     // The repository of a deleted fork is null.
     isFork: textAt(entry, "head", "repo", "id") !== textAt(entry, "base", "repo", "id"),
     isDraft: at(entry, "draft") === true,
@@ -59,7 +59,7 @@ function issueComments(api: ForgeApi, repository: string, number: number) {
   const comments = `${repository}/issues/${number}/comments`;
   return {
     async list() {
-      const reader = { limit: Infinity, read: (json: Json) => listAt(json), next: linkedPage };
+      const reader = { limit: maxComments, read: (json: Json) => listAt(json), next: linkedPage };
       const { entries } = await entriesOf(api, `${comments}?per_page=100`, reader);
       return entries.map((entry) => ({ id: textAt(entry, "id"), body: textAt(entry, "body") }));
     },

@@ -1,8 +1,8 @@
 /** GitLab: https://docs.gitlab.com/api/rest */
 import { entriesOf, findAt, linkedPage, type ForgeApi } from "../api.ts";
-import { htmlMarker, putComment, shortDescription } from "../comments.ts";
+import { htmlMarker, maxComments, putComment, shortDescription } from "../comments.ts";
 import { ForgeError } from "../errors.ts";
-import { at, listAt, numberAt, textAt, type Json } from "../json.ts";
+import { at, labelsAt, listAt, nameAt, numberAt, textAt, type Json } from "../json.ts";
 import type { CommitState, Forge, PullRequest } from "../types.ts";
 
 /** GitLab rejects "pending" after "running", but a plan runs before it waits for an approval. */
@@ -55,7 +55,7 @@ export function gitlab(api: ForgeApi): Forge {
     const path = `${project}/merge_requests/${number}/notes`;
     return {
       async list() {
-        const reader = { limit: Infinity, read: (json: Json) => listAt(json), next: linkedPage };
+        const reader = { limit: maxComments, read: (json: Json) => listAt(json), next: linkedPage };
         const { entries } = await entriesOf(api, `${path}?sort=asc&order_by=created_at&per_page=100`, reader);
         return entries.map((entry) => ({ id: textAt(entry, "id"), body: textAt(entry, "body") }));
       },
@@ -70,11 +70,11 @@ export function gitlab(api: ForgeApi): Forge {
 function mergeRequest(entry: Json | undefined): PullRequest {
   return {
     number: numberAt(entry, "iid"),
-    title: textAt(entry, "title"),
-    url: textAt(entry, "web_url"),
-    head: { ref: textAt(entry, "source_branch"), commit: textAt(entry, "sha") },
-    base: { ref: textAt(entry, "target_branch") },
-    labels: listAt(entry, "labels").map((label) => (typeof label === "string" ? label : textAt(label, "name"))),
+    title: nameAt(entry, "title"),
+    url: nameAt(entry, "web_url"),
+    head: { ref: nameAt(entry, "source_branch"), commit: nameAt(entry, "sha") },
+    base: { ref: nameAt(entry, "target_branch") },
+    labels: labelsAt(entry),
     isFork: textAt(entry, "source_project_id") !== textAt(entry, "target_project_id"),
     isDraft: at(entry, "draft") === true,
   };

@@ -43,6 +43,8 @@ export interface StandInForge extends Disposable {
   readonly answers: ((request: Request) => Response | Promise<Response>)[];
   /** Whether a call fails with status 503. */
   fails: (call: Pick<RecordedCall, "method" | "path">) => boolean;
+  /** Answers a call only when this has ended. */
+  delay: (call: Pick<RecordedCall, "method" | "path">) => Promise<void> | undefined;
 }
 
 const roots: Readonly<Record<ForgeType, string>> = {
@@ -75,6 +77,7 @@ class Server implements StandInForge, Content {
   pullRequests: PullRequest[] = [];
   closedPullRequests: PullRequest[] = [];
   fails: StandInForge["fails"] = () => false;
+  delay: StandInForge["delay"] = () => undefined;
   pageSize = 2;
   token = "stand-in-token";
   readonly type: ForgeType;
@@ -107,6 +110,7 @@ class Server implements StandInForge, Content {
     const planned = this.answers.shift();
     const authorization = request.headers.get("authorization");
     const call = { method: request.method, path: `${pathname}${search}`, authorization, body };
+    await this.delay(call);
     const usual = (): Response =>
       this.fails(call) ? new Response("down", { status: 503 }) : this.#route(request, pathname, body);
     const response = planned ? await planned(request) : usual();
