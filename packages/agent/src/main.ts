@@ -10,8 +10,8 @@
  */
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import { exitWhenWritten } from "@pko/process/exit";
 import { ownFlag } from "@pko/process/help";
-import { errorMessage } from "@pko/rpc";
 import { serveAgent } from "@pko/rpc/server";
 import { createAgent } from "./agent.ts";
 import { readCredentials, watchCredentials } from "./credentials.ts";
@@ -57,7 +57,7 @@ async function serve(args: readonly string[]): Promise<void> {
     hostname: options.hostname,
     port: options.port,
     credentials,
-    onFault: (method, error) => log.error("call failed", { method, error: errorMessage(error) }),
+    onFault: (method, error) => log.error("call failed", { method, error }),
   });
   const unwatch = watchCredentials(credentials, {
     folder: options.tls,
@@ -66,7 +66,7 @@ async function serve(args: readonly string[]): Promise<void> {
       server.renew(next);
       log.info("certificate renewed");
     },
-    onError: (error) => log.warn("cannot read certificate, will retry", { error: errorMessage(error) }),
+    onError: (error) => log.warn("cannot read certificate, will retry", { error }),
   });
   log.info("agent ready", { version, port: server.port });
   const signal = await stopped;
@@ -88,15 +88,17 @@ async function install(target: string, folder: string | undefined): Promise<void
   await installExecutable(process.execPath, target);
 }
 
-const [command = "", ...rest] = process.argv.slice(2);
+const args = process.argv.slice(2);
+const [command = "", ...rest] = args;
+const own = command === "version" ? "version" : ownFlag(args);
 try {
-  if (command === "install" && rest[0] !== undefined) await install(rest[0], rest[1]);
+  if (own === "version") process.stdout.write(`${version}\n`);
+  else if (own === "help") process.stdout.write(agentHelp());
+  else if (command === "install" && rest[0] !== undefined) await install(rest[0], rest[1]);
   else if (command === "repair" && rest[0] !== undefined) await repairExecutable(process.execPath, rest[0]);
-  else if (command === "version" || ownFlag([command]) === "version") process.stdout.write(`${version}\n`);
-  else if (ownFlag([command]) === "help") process.stdout.write(agentHelp());
-  else await serve(process.argv.slice(2));
-  process.exit(0);
+  else await serve(args);
+  await exitWhenWritten(0);
 } catch (error) {
-  log.error("agent failed", { error: errorMessage(error) });
-  process.exit(1);
+  log.error("agent failed", { error });
+  await exitWhenWritten(1);
 }

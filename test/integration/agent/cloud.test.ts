@@ -11,7 +11,7 @@ import { identityProvider, serveCloud, waitFor } from "@pko/testkit";
 import { Gate, gatedProgram } from "./gate.ts";
 import { program, stash, TestWorkspace } from "./harness.ts";
 
-const slow = 120_000;
+const slow = 300_000;
 const cloud = serveCloud();
 const cluster = identityProvider("https://cluster.example.com");
 const account = "system:serviceaccount:team:web";
@@ -266,7 +266,8 @@ describe("an update that an interrupted run left behind", () => {
       const web = await onCloud(["--workspace-uid=w1", "--grace-seconds=1"], options).start();
       await web.prepare(gatedProgram, { name });
       const gate = new Gate(web);
-      await web.startRun("one", { kind: "up" }, { timeouts: { totalSeconds: 5 } });
+      // On a busy machine, the CLI needs some time to start its update.
+      await web.startRun("one", { kind: "up" }, { timeouts: { totalSeconds: 20 } });
       const left = await waitFor(() => cloud.stack(name)?.active, { timeoutMs: 120_000 });
       expect(await web.result("one")).toMatchObject({ outcome: "failed", error: { class: "timedOut" } });
       expect(left.result).toBe("cancelled");

@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createRepository, serveGit } from "@pko/agent/testing";
-import { repositoryRoot, toolPath } from "@pko/cluster";
+import { goBuildEnv, repositoryRoot, toolPath } from "@pko/cluster";
 import { TestWorkspace, toolFolders } from "./harness.ts";
 
 // The first run compiles the SDK.
@@ -24,7 +24,7 @@ async function environment(): Promise<Record<string, string>> {
   return {
     ...Object.fromEntries(names.map((name, index) => [name, values[index] ?? ""])),
     HTTPS_PROXY: "",
-    CGO_ENABLED: "0",
+    ...goBuildEnv,
   };
 }
 

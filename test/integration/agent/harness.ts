@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { AgentWorkspace, type AgentOptions } from "@pko/agent/testing";
 import { goProgramEnv, toolPath } from "@pko/cluster";
 import type { Source } from "@pko/rpc";
-import { programPath } from "@pko/testkit";
+import { programPath, waitFor } from "@pko/testkit";
 
 export const tools = ["pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"] as const;
 export const pulumi = toolPath("pulumi");
@@ -21,6 +21,11 @@ export class TestWorkspace extends AgentWorkspace {
       env: { ...goProgramEnv, ...options.env },
     });
     afterAll(() => this.dispose());
+  }
+
+  /** Waits for this text in the log, which may arrive later than the answers and the end of the agent. */
+  async logged(text: RegExp): Promise<void> {
+    await waitFor(() => text.test(this.log), { what: `${String(text)} in the log of the agent` });
   }
 }
 

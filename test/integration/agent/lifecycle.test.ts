@@ -1,13 +1,13 @@
 /** Runs that are slow, cancelled, interrupted or orphaned: what survives, what is reported, which locks are removed. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import type { RunProcess } from "@pko/records";
 import type { RunResult } from "@pko/rpc";
 import { waitFor } from "@pko/testkit";
 import { Gate, gatedProgram, untilStateIsWritten } from "./gate.ts";
 import { program, stash, TestWorkspace } from "./harness.ts";
+import { cliPid, killAll, lockFolder, lockHolder, locks, sessionMembers, writeLock } from "./locks.ts";
 
 setDefaultTimeout(300_000);
 
@@ -23,35 +23,6 @@ async function startGatedUpdate(options: ConstructorParameters<typeof TestWorksp
   const gate = new Gate(web);
   await web.startRun("up-1", { kind: "up" });
   return { web, gate };
-}
-
-function cliPid(web: TestWorkspace): number {
-  const record = readFileSync(join(web.share, "runs/up-1/run.json"), "utf8");
-  return Number(/"pid":(\d+)/.exec(record)?.[1]);
-}
-
-function sessionMembers(pid: number): number[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name) && existsSync(`/proc/${name}/stat`))
-    .filter((name) => {
-      try {
-        const stat = readFileSync(`/proc/${name}/stat`, "utf8");
-        const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-        return Number(fields[3]) === pid && fields[0] !== "Z";
-      } catch {
-        return false;
-      }
-    })
-    .map(Number);
-}
-
-function lockFolder(web: TestWorkspace): string {
-  return join(web.backend, ".pulumi/locks/organization/demo/dev");
-}
-
-function locks(web: TestWorkspace): string[] {
-  const folder = lockFolder(web);
-  return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
 }
 
 async function waitForLock(web: TestWorkspace): Promise<void> {
@@ -116,7 +87,7 @@ describe("cancelling", () => {
     const result = await web.result("up-1");
     expect(result).toMatchObject({ outcome: "cancelled", error: { class: "cancelled" } });
     expect(locks(web)).toEqual([]);
-    expect(sessionMembers(pid)).toEqual([]);
+    await waitForEnd(pid);
     // The state is kept, and the next update continues from there.
     await web.prepare(program({ resources: { first: stash("quick") } }));
     expect(await web.run("up-2", { kind: "up" })).toMatchObject({ outcome: "succeeded", progress: { unchanged: 2 } });
@@ -179,7 +150,7 @@ describe("an agent that is killed", () => {
     const gate = new Gate(web);
     await web.startRun("up-1", { kind: "up" });
     await web.until("up-1", isQuickDone);
-    expect(web.log).toContain("connect with [secret]");
+    await web.logged(/connect with \[secret\]/);
     await web.kill("SIGKILL");
     await web.start();
     await gate.open("survived");
@@ -188,6 +159,7 @@ describe("an agent that is killed", () => {
     expect(result.output.tail).toContain("the output is not shown, because the workspace's agent was restarted");
     const file = join(web.share, "runs/up-1/stdout-0.log");
     expect(readFileSync(file, "utf8")).toContain("canary-config");
+    await web.logged(/"msg":"output is in a file in the pod".*\n/);
     const hint = web.log.split("\n").find((line) => line.includes('"msg":"output is in a file in the pod"'));
     expect(hint).toContain(`"run":"up-1","file":"${file}"`);
     expect(web.log).not.toContain("canary-config");
@@ -253,22 +225,6 @@ describe("an agent that is killed", () => {
   });
 });
 
-/** Waits until the agent reports the process that holds the lock. */
-async function lockHolder(web: TestWorkspace): Promise<RunProcess> {
-  let process: RunProcess | undefined;
-  await web.until("up-1", (update) => {
-    if (update.type === "event" && update.event.kind === "notice") process ??= update.event.process;
-    return process !== undefined;
-  });
-  if (!process) throw new Error("the run has no process");
-  await untilStateIsWritten(web);
-  return process;
-}
-
-function killAll(pid: number): void {
-  for (const member of sessionMembers(pid)) process.kill(member, "SIGKILL");
-}
-
 describe("two clusters with equal names that share a backend", () => {
   /** Two agents with the same host name and the same backend. */
   async function clusters() {
@@ -327,12 +283,6 @@ describe("two clusters with equal names that share a backend", () => {
   });
 });
 
-function writeLock(web: TestWorkspace, holder: { pid: number; hostname: string; timestamp: string }): void {
-  const folder = lockFolder(web);
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, `${crypto.randomUUID()}.json`), JSON.stringify({ username: "someone", ...holder }));
-}
-
 describe("foreign locks", () => {
   test("are conflicts and stay", async () => {
     const web = await new TestWorkspace().start();
@@ -373,7 +323,7 @@ describe("a workspace that stops", () => {
     expect(await result).toMatchObject({ outcome: "interrupted", error: { class: "interrupted" } });
     await stopped;
     expect(locks(web)).toEqual([]);
-    expect(web.log).toContain("agent stopped");
+    await web.logged(/agent stopped/);
     await web.start();
     expect(await web.result("up-1")).toMatchObject({ outcome: "interrupted" });
   });

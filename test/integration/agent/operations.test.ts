@@ -216,12 +216,12 @@ describe("the pod's log", () => {
     const web = await new TestWorkspace().start();
     await web.prepare(source, { config });
     await web.run("quiet", { kind: "up" });
-    expect(web.log).toMatch(/^Updating \(dev\):$/m);
-    expect(web.log).toMatch(/^ \+ {2}pulumi:index:Stash a created/m);
-    expect(web.log).toMatch(/^ {4}token: \[secret\]$/m);
+    await web.logged(/^Updating \(dev\):$/m);
+    await web.logged(/^ \+ {2}pulumi:index:Stash a created/m);
+    await web.logged(/^ {4}token: \[secret\]$/m);
     expect(web.log).not.toMatch(verbose);
     await web.run("verbose", { kind: "refresh", logLevel: 8 });
-    expect(web.log).toMatch(verbose);
+    await web.logged(verbose);
     expect(web.log).not.toContain("canary");
   });
 
@@ -229,7 +229,8 @@ describe("the pod's log", () => {
     const web = await new TestWorkspace().start();
     await web.prepare(source, { config });
     await web.run("debug", { kind: "up", logLevel: 9 });
-    expect(web.log).toMatch(/^Updating \(dev\):$/m);
+    await web.logged(/^Updating \(dev\):$/m);
+    await web.logged(/"msg":"verbose log is in a file in the pod".*\n/);
     expect(web.log).not.toMatch(verbose);
     const file = join(web.share, "runs/debug/stderr-0.log");
     const hint = web.log.split("\n").find((line) => line.includes('"msg":"verbose log is in a file in the pod"'));

@@ -20,6 +20,9 @@ async function hungWorkspace(options: ConstructorParameters<typeof TestWorkspace
   return web;
 }
 
+/** A timeout after which a CLI holds its lock, also on a busy machine. */
+const lockedSeconds = 20;
+
 /** A CLI that ignores SIGINT, and a short grace period. */
 const stubborn = { beforeCli: "trap '' INT", flags: ["--grace-seconds", "2"] };
 
@@ -71,21 +74,21 @@ describe("a hung run", () => {
 
   test("that ignores SIGINT is killed after the grace period, and its lock is removed immediately", async () => {
     const web = await hungWorkspace(stubborn);
-    await web.startRun("up-1", { kind: "up" }, { timeouts: { totalSeconds: 8 } });
+    await web.startRun("up-1", { kind: "up" }, { timeouts: { totalSeconds: lockedSeconds } });
     await waitFor(() => locks(web).length > 0, { timeoutMs: 120_000, what: "the lock of the run" });
     const updates = await web.updates("up-1");
     expect(JSON.stringify(updates)).toContain("removed the lock that an interrupted run left behind");
     expect(updates.at(-1)).toMatchObject({ type: "result", result: timedOut });
     const { error } = await web.result("up-1");
     expect(error?.message).toBe(
-      "the run was cancelled because it exceeded its timeout of 8 s, did not stop within the grace period of 2 s, and was killed",
+      `the run was cancelled because it exceeded its timeout of ${lockedSeconds} s, did not stop within the grace period of 2 s, and was killed`,
     );
     await expectCleanEnd(web);
   });
 
   test("whose lock was removed by a user is killed, and the lock of the user stays", async () => {
     const web = await hungWorkspace(stubborn);
-    await web.startRun("up-1", { kind: "up" }, { timeouts: { totalSeconds: 8 } });
+    await web.startRun("up-1", { kind: "up" }, { timeouts: { totalSeconds: lockedSeconds } });
     await waitFor(() => locks(web).length > 0, { timeoutMs: 120_000, what: "the lock of the run" });
     const [own = ""] = locks(web);
     const lock = { username: "someone", hostname: "laptop", pid: 7, timestamp: new Date().toISOString() };
@@ -98,10 +101,10 @@ describe("a hung run", () => {
   test("is stopped by the next agent process, if it exceeds its timeout while no agent is running", async () => {
     const web = await hungWorkspace();
     const startedAt = Date.now();
-    await web.startRun("up-1", { kind: "up" }, { timeouts: { totalSeconds: 5 } });
+    await web.startRun("up-1", { kind: "up" }, { timeouts: { totalSeconds: lockedSeconds } });
     await waitFor(() => locks(web).length > 0, { timeoutMs: 120_000, what: "the lock of the run" });
     await web.kill("SIGKILL");
-    await waitFor(() => Date.now() - startedAt > 5_000, { what: "the timeout" });
+    await waitFor(() => Date.now() - startedAt > lockedSeconds * 1000, { what: "the timeout" });
     expect(processes(web)).not.toEqual([]);
     await web.start();
     expect(await web.result("up-1")).toMatchObject(timedOut);

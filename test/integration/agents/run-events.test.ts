@@ -76,7 +76,7 @@ async function follow(pod: AgentPod, { isTraced }: { readonly isTraced: boolean 
     ...(isTraced && { onEvent: (_: string, event: NumberedEvent) => events.push(event) }),
   });
   running.ensure(pod, { runId: "run", operation: { kind: "destroy" } });
-  await waitFor(() => running.find("pod", "run")?.state === "finished");
+  await waitFor(() => running.find({ uid: "pod" }, "run")?.state === "finished");
   await running.stop();
   return events;
 }

@@ -96,7 +96,7 @@ export class OperatorSide<P, S extends { readonly runId: string }> {
       seen.push(JSON.stringify(state()));
       return state().state === expected;
     };
-    await waitFor(isReached, { timeoutMs: 30_000, what: `a run that is ${expected}` }).catch((error: unknown) => {
+    await waitFor(isReached, { timeoutMs: 60_000, what: `a run that is ${expected}` }).catch((error: unknown) => {
       throw new Error(`last state: ${seen.at(-1)}`, { cause: error });
     });
     return state();

@@ -40,5 +40,7 @@ test("an Update that runs during the upgrade succeeds, with one process and one 
 
   expect(created.status?.changes?.["create"]).toBeGreaterThan(0);
   expect(agent.cliCalls().filter((call) => /(?:^|\s)up(?:\s|$)/.test(call))).toHaveLength(1);
-  expect(upgraded.events.filter(({ reason }) => reason === "UpdateSucceeded")).toHaveLength(1);
+  const successes = () => upgraded.events.filter(({ reason }) => reason === "UpdateSucceeded");
+  await waitFor(() => successes().length > 0, { what: "the event, which follows the status" });
+  expect(successes()).toHaveLength(1);
 }, 180_000);

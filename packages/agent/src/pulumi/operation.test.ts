@@ -116,4 +116,33 @@ describe("versions", () => {
     expect(checkVersion(version("v3.150.0"), { kind: "refresh" }).ok).toBe(true);
     expect(checkVersion(version("v3.104.2")).ok).toBe(false);
   });
+
+  // The CLI's sources have the flag in the second release, and not in the first one.
+  test.each<[before: string, from: string, operation: Operation]>([
+    ["3.111.1", "3.112.0", { kind: "destroy", continueOnError: true }],
+    ["3.113.3", "3.114.0", { kind: "up", continueOnError: true }],
+    ["3.157.0", "3.158.0", { kind: "refresh", targetDependents: true }],
+    ["3.157.0", "3.158.0", { kind: "up", targetDependents: true, expectNoRefreshChanges: true }],
+    ["3.106.0", "3.107.0", { kind: "preview", savePlan: true }],
+    ["3.106.0", "3.107.0", { kind: "destroy", previewOnly: true, savePlan: true }],
+  ])("%s is too old for an operation that %s can run: %j", (before, from, operation) => {
+    const check = checkVersion(version(before), operation);
+    expect(check.ok || check.failure.message).toContain(`needs ${from} or later`);
+    expect(checkVersion(version(from), operation).ok).toBe(true);
+  });
+
+  test("the feature with the highest minimum counts", () => {
+    const check = checkVersion(version("3.105.0"), { kind: "up", continueOnError: true, runProgram: true });
+    expect(check.ok || check.failure.message).toContain("runProgram before an update needs 3.169.0 or later");
+  });
+
+  test("flags of other operations do not need a newer version", () => {
+    for (const operation of [
+      { kind: "up", targetDependents: true },
+      { kind: "destroy", previewOnly: true, targetDependents: true },
+      { kind: "refresh", previewOnly: true, clearPendingCreates: true },
+    ] satisfies Operation[]) {
+      expect(checkVersion(version("3.105.0"), operation).ok).toBe(true);
+    }
+  });
 });

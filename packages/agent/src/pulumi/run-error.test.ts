@@ -20,6 +20,27 @@ const failedRun: RawEnd = {
 };
 
 const cases: Record<string, { end: Partial<RawEnd>; class: ErrorClass; message: RegExp }> = {
+  "an invalid configuration value of Pulumi YAML": {
+    end: {
+      errorLines: [
+        "Warning: field is deprecated",
+        "Error registering config [a]: no diagnostics",
+        "missing required configuration variable",
+      ],
+    },
+    class: "programError",
+    message: /^missing required configuration variable$/,
+  },
+  "an error without a reason": {
+    end: { errorLines: ["Error registering config [a]: no diagnostics"] },
+    class: "programError",
+    message: /^Error registering config/,
+  },
+  "an error without a reason, after a warning": {
+    end: { errorLines: ["Warning: field is deprecated", "Error registering config [a]: no diagnostics"] },
+    class: "programError",
+    message: /^Error registering config/,
+  },
   "another update in Pulumi Cloud": {
     end: { printed: "error: [409] Conflict: Another update is currently in progress.\nTo learn more…" },
     class: "conflict",

@@ -114,9 +114,14 @@ function detailed(known: Verdict, text: Clean): Clean {
 }
 
 function firstSentence(lines: readonly Clean[]): Clean {
-  const line = lines.find((candidate) => /error/i.test(candidate)) ?? lines[0] ?? cleanText``;
-  return errorSentence(line, 1_000);
+  return errorSentence(firstError(lines.filter(isReason)) ?? firstError(lines) ?? cleanText``, 1_000);
 }
+
+const firstError = (lines: readonly Clean[]): Clean | undefined =>
+  lines.find((candidate) => /error/i.test(candidate)) ?? lines[0];
+
+/** Pulumi YAML reports an invalid configuration value twice: first without diagnostics, then with the reason. */
+const isReason = (line: Clean): boolean => !/^\s*warning:|: no diagnostics\s*$/i.test(line);
 
 function printedErrors(printed: Clean): Clean[] {
   const lines = lastLines(printed, 400);

@@ -23,20 +23,55 @@ export function isAtLeast({ parsed }: Version, minimum: string): boolean {
   return parsed.compareMain(minimum) >= 0;
 }
 
-/** The oldest CLI that supports every flag of a run; features may need a newer one. */
+/** The oldest CLI that the operator supports; features may need a newer one. */
 const minimumVersion = "3.105.0";
 
-/** From the CLI's changelog. */
-function minimumFor(operation: Operation): readonly [minimum: string, feature: string] {
-  if (operation.runProgram) {
-    if (operation.kind === "up" || operation.kind === "preview") return ["3.169.0", "runProgram before an update"];
-    return ["3.160.0", `runProgram for ${operation.kind}`];
-  }
-  return [minimumVersion, "the operator"];
+interface Requirement {
+  readonly minimum: string;
+  readonly feature: string;
+  readonly applies: (operation: Operation) => boolean | undefined;
+}
+
+/** From the CLI's changelog and sources, the newest first: the first one that applies is the highest. */
+const requirements: readonly Requirement[] = [
+  {
+    minimum: "3.169.0",
+    feature: "runProgram before an update",
+    applies: ({ kind, runProgram }) => runProgram && (kind === "up" || kind === "preview"),
+  },
+  { minimum: "3.160.0", feature: "runProgram", applies: ({ runProgram }) => runProgram },
+  {
+    minimum: "3.158.0",
+    feature: "targetDependents for a refresh",
+    applies: (operation) => operation.targetDependents && hasRefreshCommand(operation),
+  },
+  {
+    minimum: "3.114.0",
+    feature: "continueOnError for an update",
+    applies: (operation) => operation.kind === "up" && operation.continueOnError,
+  },
+  {
+    minimum: "3.112.0",
+    feature: "continueOnError for a destroy",
+    applies: (operation) => operation.kind === "destroy" && operation.continueOnError,
+  },
+  // The plan contains a digest of the configuration, which is read without opening its environments.
+  { minimum: "3.107.0", feature: "a plan for an approval", applies: hasPlan },
+];
+
+/** Whether it runs `pulumi refresh`, which has other flags than `pulumi up --refresh`. */
+function hasRefreshCommand(operation: Operation): boolean | undefined {
+  return operation.kind === "refresh" || (operation.kind === "up" && operation.expectNoRefreshChanges);
+}
+
+function hasPlan(operation: Operation): boolean | undefined {
+  const saves = "savePlan" in operation && operation.savePlan;
+  return saves || ("applyPlan" in operation && operation.applyPlan !== undefined);
 }
 
 export function checkVersion(version: Version, operation?: Operation): Outcome<undefined> {
-  const [minimum, feature] = operation ? minimumFor(operation) : [minimumVersion, "the operator"];
+  const required = operation && requirements.find(({ applies }) => applies(operation));
+  const { minimum, feature } = required ?? { minimum: minimumVersion, feature: "the operator" };
   if (isAtLeast(version, minimum)) return done(undefined);
   return failed("versionTooLow", tooLow(version, minimum, feature));
 }

@@ -72,7 +72,7 @@ export class ActiveRun {
     this.#timeouts = new RunTimeouts(record.timeouts ?? {}, Date.parse(record.startedAt));
     const { operation, ready: target } = record;
     const plan = new RunPlan(folder, { ...context, operation, target });
-    const output = new PrintedOutput(folder, operation, context);
+    const output = new PrintedOutput(folder, record, context);
     const notify = (message: string) => this.#emit({ kind: "notice", message });
     this.#plan = plan;
     this.#output = output;
@@ -114,7 +114,7 @@ export class ActiveRun {
       await this.folder.writeRecord(this.#record);
     } catch (error) {
       // For example a full disk. The run is cancelled anyway; only a restarted agent would not know about it.
-      this.#context.log.warn("cannot store the cancellation", { run: this.folder.runId, error: errorMessage(error) });
+      this.#context.log.warn("cannot store the cancellation", { run: this.folder.runId, error });
     }
   }
 
@@ -257,6 +257,7 @@ export class ActiveRun {
       events: this.events,
       kind: this.#step(this.#lastStep())?.kind ?? "change",
       isDriftCheck: isDriftCheck(this.#record.operation),
+      isProgram: this.#record.ready.isProgram === true,
       pollMs,
       clean: (text) => this.#output.clean(text),
       log: this.#context.log,

@@ -105,6 +105,7 @@ describe("a disk error", () => {
       events: run.events,
       kind: "change" as const,
       isDriftCheck: false,
+      isProgram: false,
       pollMs: 5,
       clean,
       log,

@@ -1,9 +1,10 @@
 /** Follows one command of a run: converts its engine events to the run's, and collects what explains its end. */
 import { type RunEvent, type StepCounts } from "@pko/records";
-import { errorMessage, pause, type Drift } from "@pko/rpc";
+import { pause, type Drift } from "@pko/rpc";
 import { parseEngineEvent, type Cleaner, type EngineEvent } from "../pulumi/engine-events.ts";
 import { DriftFindings, driftedResource } from "../pulumi/drift.ts";
 import { firstKnown, type KnownError } from "../pulumi/explain.ts";
+import { isFieldWarning } from "../pulumi/field-warning.ts";
 import type { StepKind } from "../pulumi/operation.ts";
 import { outputsFromEvent, type EventOutputs } from "../pulumi/outputs.ts";
 import { cutPlanValues, hasPlanValues } from "../plans/refusal.ts";
@@ -24,6 +25,8 @@ interface FollowOptions {
   readonly events: EventLog;
   readonly kind: StepKind;
   readonly isDriftCheck: boolean;
+  /** Whether the program is that of a Program object. */
+  readonly isProgram: boolean;
   readonly pollMs: number;
   readonly clean: Cleaner;
   readonly log: Log;
@@ -126,11 +129,15 @@ class CommandEvents {
 
   async add(line: string): Promise<void> {
     const parsed = parseEngineEvent(line, this.#options.clean);
-    if (!parsed) return;
+    if (!parsed || this.#isUnwanted(parsed)) return;
     const event = this.#times.add(parsed, performance.now());
     const engine = event ? { ...parsed, event: this.#findings.visible(event) } : parsed;
     this.#findings.add(engine);
     await this.#append(this.#gate.pass(engine));
+  }
+
+  #isUnwanted({ event }: EngineEvent): boolean {
+    return this.#options.isProgram && event?.kind === "diagnostic" && isFieldWarning(event.message);
   }
 
   async end(end: LaunchEnd): Promise<Followed> {
@@ -254,7 +261,7 @@ async function followPermalink(launched: Launched, options: FollowOptions): Prom
   try {
     await awaitPermalink(launched, options);
   } catch (error) {
-    options.log.warn("cannot read the Pulumi Cloud link", { run: options.folder.runId, error: errorMessage(error) });
+    options.log.warn("cannot read the Pulumi Cloud link", { run: options.folder.runId, error });
   }
 }
 
@@ -285,6 +292,6 @@ async function followLock(launched: Launched, options: FollowOptions): Promise<v
       await pause(pollMs, launched.over);
     }
   } catch (error) {
-    options.log.warn("cannot confirm the lock", { run: folder.runId, error: errorMessage(error) });
+    options.log.warn("cannot confirm the lock", { run: folder.runId, error });
   }
 }

@@ -2,7 +2,6 @@
  * Removes what a dead run of this workspace left behind: its lock, or in Pulumi Cloud its update. Locks and updates of
  * others are kept.
  */
-import { errorMessage } from "@pko/rpc";
 import { cloudUrl } from "../pulumi/cloud/backend.ts";
 import { cancelOwnUpdate } from "../pulumi/cloud/own-update.ts";
 import { classify } from "../pulumi/explain.ts";
@@ -48,7 +47,7 @@ export class OwnLocks {
         if (report) await this.#removeLocks(record, report);
       }
     } catch (error) {
-      log.warn("cannot release the lock", { run: runId, error: errorMessage(error) });
+      log.warn("cannot release the lock", { run: runId, error });
     }
   }
 

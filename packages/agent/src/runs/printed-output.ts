@@ -2,15 +2,16 @@
  * What the CLI prints in a run: the original text, which is only classified, and the part that may be shown, in which
  * secrets are masked.
  */
-import { errorMessage, maxOutputTailChars, type Operation, type RunResult } from "@pko/rpc";
+import { maxOutputTailChars, type Operation, type RunResult } from "@pko/rpc";
 import { withoutPlanValues } from "../plans/refusal.ts";
+import { withoutFieldWarning } from "../pulumi/field-warning.ts";
 import { isLogShown } from "../pulumi/operation.ts";
 import { cleanText, joinClean, lastChars, type Clean } from "../system/clean-text.ts";
 import { readTail, type Tail } from "../system/files.ts";
 import { withoutColors } from "../system/redact.ts";
 import type { Shows } from "./follow.ts";
 import type { RunContext } from "./run-context.ts";
-import type { RunFolder } from "./run-folder.ts";
+import type { RunFolder, RunRecord } from "./run-folder.ts";
 import { appliedDigest } from "./run-plan.ts";
 
 const tailBytes = 256 * 1024;
@@ -21,14 +22,18 @@ export type Printed = readonly Tail[];
 export class PrintedOutput {
   readonly shows: Shows;
   readonly #folder: RunFolder;
-  readonly #operation: Operation;
+  readonly #record: Pick<RunRecord, "operation" | "ready">;
   readonly #context: Pick<RunContext, "cli" | "log" | "knowsSecrets">;
 
-  constructor(folder: RunFolder, operation: Operation, context: Pick<RunContext, "cli" | "log" | "knowsSecrets">) {
+  constructor(
+    folder: RunFolder,
+    record: Pick<RunRecord, "operation" | "ready">,
+    context: Pick<RunContext, "cli" | "log" | "knowsSecrets">,
+  ) {
     this.#folder = folder;
-    this.#operation = operation;
+    this.#record = record;
     this.#context = context;
-    this.shows = shownPart(operation, context.knowsSecrets);
+    this.shows = shownPart(record.operation, context.knowsSecrets);
   }
 
   async read(launch: number): Promise<Printed> {
@@ -69,7 +74,7 @@ export class PrintedOutput {
       const tail = lastChars(text, maxOutputTailChars);
       return { tail, bytes, truncated: tail.length < text.length || parts.some((part) => part.isCutAtStart) };
     } catch (error) {
-      this.#context.log.warn("cannot read the output", { run: this.#folder.runId, error: errorMessage(error) });
+      this.#context.log.warn("cannot read the output", { run: this.#folder.runId, error });
       return { tail: "", bytes: 0, truncated: true };
     }
   }
@@ -94,14 +99,19 @@ export class PrintedOutput {
 
   #cleanAll(parts: readonly Tail[], separator: string): Clean {
     return joinClean(
-      parts.map((part) => this.#context.cli.redactor.clean({ ...part, text: this.#withoutValues(part.text) })),
+      parts.map((part) => this.#context.cli.redactor.clean({ ...part, text: this.#relevant(part.text) })),
       separator,
     );
   }
 
+  #relevant(text: string): string {
+    const shown = this.#withoutValues(text);
+    return this.#record.ready.isProgram ? withoutFieldWarning(shown) : shown;
+  }
+
   /** If the CLI refuses a plan, it prints values that the redactor does not know. */
   #withoutValues(text: string): string {
-    return appliedDigest(this.#operation) === undefined ? text : withoutPlanValues(text);
+    return appliedDigest(this.#record.operation) === undefined ? text : withoutPlanValues(text);
   }
 }
 

@@ -1,5 +1,4 @@
 /** Copies the CLI's output, line by line, to the container's log while a command runs. */
-import { errorMessage } from "@pko/rpc";
 import type { Clean } from "../system/clean-text.ts";
 import type { Log } from "../system/log.ts";
 import type { Launched } from "./launcher.ts";
@@ -44,6 +43,6 @@ export async function relayOutput({ over }: Pick<Launched, "over">, options: Rel
   try {
     await Promise.all(files.map(relay));
   } catch (error) {
-    log.warn("cannot read the output", { error: errorMessage(error) });
+    log.warn("cannot read the output", { error });
   }
 }

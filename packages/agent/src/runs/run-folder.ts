@@ -1,10 +1,10 @@
 /** A run on disk: /share/runs/<runId> contains its request, events, output and result. */
 import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { RecordedResource, RunProcess, type RunEvent } from "@pko/records";
 import { checkValue, LostRun, Operation, RunId, RunResult, SealedPlan, StartRequest } from "@pko/rpc";
 import { Type, type Static, type TSchema } from "typebox";
-import { readIfExists, writeAtomically } from "../system/files.ts";
+import { readIfExists, removeFolder, syncFolder, writeAtomically } from "../system/files.ts";
 import { Bindings } from "../plans/sealed-plan.ts";
 import { RunTarget } from "../workspace/state.ts";
 
@@ -121,8 +121,15 @@ export class RunFolder {
   /** `plan` is stored apart from the record, which is written again for each process. */
   async create(record: RunRecord, plan?: SealedPlan): Promise<void> {
     await mkdir(this.path, { recursive: true, mode: 0o700 });
-    if (plan) await writeAtomically(join(this.path, appliedPlan), JSON.stringify(plan));
-    await this.writeRecord(record);
+    try {
+      if (plan) await writeAtomically(join(this.path, appliedPlan), JSON.stringify(plan));
+      await this.writeRecord(record);
+      await syncFolder(dirname(this.path));
+    } catch (error) {
+      // The run is not started. With its record, another request could not start it either.
+      await removeFolder(this.path);
+      throw error;
+    }
   }
 
   /** The plan that this run applies. */
@@ -159,8 +166,13 @@ export class RunFolder {
     }
   }
 
+  /**
+   * It is on disk when this returns. If the node lost it with its power, the operation would be started again; without its processes,
+   * their command would be.
+   */
   async writeRecord(record: RunRecord): Promise<void> {
     await writeAtomically(join(this.path, "run.json"), JSON.stringify(record));
+    await syncFolder(this.path);
   }
 
   async readRecord(): Promise<RunRecord | undefined> {

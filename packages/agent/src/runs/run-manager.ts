@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { noProgress, runFinished, runStarted } from "@pko/records";
 import {
-  errorMessage,
   fail,
   maxLineBytes,
   maxPlanPartChars,
@@ -163,7 +162,7 @@ export class RunManager {
     try {
       return await inputDigests(target, this.#options);
     } catch (error) {
-      this.#options.log.warn("cannot read the inputs of the run", { error: errorMessage(error) });
+      this.#options.log.warn("cannot read the inputs of the run", { error });
       return {};
     }
   }
@@ -228,13 +227,13 @@ export class RunManager {
       // Last, because the next run may start as soon as the result is visible.
       await run.folder.writeResult(result);
     } catch (error) {
-      log.error("cannot store the result", { run: record.runId, error: errorMessage(error) });
+      log.error("cannot store the result", { run: record.runId, error });
       this.#unwritten.set(record.runId, result);
     }
     this.#current = undefined;
     run.events.wake();
     const errorClass = result.error?.class;
-    log.info(runFinished, { run: record.runId, outcome: result.outcome, ...(errorClass && { error: errorClass }) });
+    log.info(runFinished, { run: record.runId, outcome: result.outcome, ...(errorClass && { errorClass }) });
     return result;
   }
 

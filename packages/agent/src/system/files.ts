@@ -16,6 +16,21 @@ export async function writeAtomically(path: string, text: string, mode = 0o600):
   }
 }
 
+/**
+ * Writes the entries of a folder to disk: without this, a file that was created or renamed there may be lost with the node's power, even
+ * if its content was flushed. Some file systems cannot do this, and do not need it or offer nothing else.
+ */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } catch (error) {
+    if (!hasCode(error, "EINVAL", "ENOTSUP")) throw error;
+  } finally {
+    await folder.close();
+  }
+}
+
 /** The text of a file, or undefined if it does not exist. */
 export async function readIfExists(path: string): Promise<string | undefined> {
   try {

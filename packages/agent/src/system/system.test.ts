@@ -11,7 +11,7 @@ import { Redactor } from "./redact.ts";
 
 const root = temporaryFolder();
 const env = { PATH: process.env["PATH"] ?? "" };
-const command = { cwd: root, env, timeoutMs: 10_000 };
+const command = { cwd: root, env, timeoutMs: 60_000 };
 
 describe("paths", () => {
   for (const [path, clean] of Object.entries({

@@ -35,6 +35,8 @@ import { connectAgent, type AgentClient } from "@pko/rpc/client";
 import { createAuthorities, issueOperatorCertificate, issueWorkspaceCertificate, type Certificate } from "@pko/rpc/pki";
 import type { WatchUpdate } from "@pko/rpc/watch";
 
+import { signalProcess } from "../system/processes.ts";
+import { writeCertificate } from "./certificate.ts";
 import { readyPort } from "./ready-port.ts";
 
 const workspace = { namespace: "test", name: "web" };
@@ -114,13 +116,7 @@ export class AgentWorkspace {
     const authorities = await createAuthorities(now);
     this.#operator = await issueOperatorCertificate(authorities, now);
     const own = await issueWorkspaceCertificate(authorities, workspace, now);
-    for (const [name, text] of [
-      ["ca.crt", own.ca],
-      ["tls.crt", own.cert],
-      ["tls.key", own.key],
-    ] as const) {
-      writeFileSync(join(this.root, "tls", name), text);
-    }
+    writeCertificate(join(this.root, "tls"), own);
     const flags = ["--share", this.share, "--host", "127.0.0.1", "--port", "0", "--tls", join(this.root, "tls")];
     const local = ["--allow-http", "--allow-addresses", "127.0.0.1"];
     const [file = "", ...first] = how.command ?? [process.execPath, this.#options.program ?? main];
@@ -153,7 +149,7 @@ export class AgentWorkspace {
     await this.kill("SIGKILL");
     // Commands that outlive their agent would write into a deleted folder.
     for (const name of readdirSync("/proc")) {
-      if (/^\d+$/.test(name) && workingFolder(name).startsWith(this.root)) process.kill(Number(name), "SIGKILL");
+      if (/^\d+$/.test(name) && workingFolder(name).startsWith(this.root)) signalProcess(Number(name), "SIGKILL");
     }
     rmSync(this.root, { recursive: true, force: true });
   }

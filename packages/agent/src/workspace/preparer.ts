@@ -105,7 +105,7 @@ export class Preparer {
       return { ok: false, failure };
     } catch (error) {
       if (signal.aborted) return superseded;
-      log.error("unexpected error in preparation", { error: errorMessage(error) });
+      log.error("unexpected error in preparation", { error });
       const { failure } = failed("other", errorMessage(error));
       return { ok: false, failure: { phase: "source", ...cleanFailure(failure, cli.redactor) } };
     }

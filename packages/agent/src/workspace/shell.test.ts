@@ -49,6 +49,22 @@ test("the working directory links to the project, also after it moved to another
   }
 });
 
+test("an error is logged like one of the operator: with its code and stack trace", async () => {
+  const lines: string[] = [];
+  const file = join(createFolder("file"), "file");
+  writeFileSync(file, "");
+  const workspace = join(file, "workspace");
+  await linkWorkspace(
+    workspace,
+    createFolder("file/source"),
+    createLog(new Redactor(), (line) => lines.push(line)),
+  );
+  const error: unknown = expect.objectContaining({ code: "ENOTDIR", stack: expect.any(String) as unknown });
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+    expect.objectContaining({ msg: "cannot link the working directory", folder: workspace, error }) as unknown,
+  ]);
+});
+
 test("the working directory stays if an init container created it", async () => {
   const workspace = createFolder("two/workspace");
   writeFileSync(join(workspace, "Pulumi.yaml"), "name: demo");

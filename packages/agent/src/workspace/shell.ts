@@ -6,7 +6,6 @@
 import { createHash } from "node:crypto";
 import { mkdir, realpath, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { errorMessage } from "@pko/rpc";
 import type { Project } from "../pulumi/project/project.ts";
 import { pulumiHome } from "../pulumi/project/writable-folders.ts";
 import { hasCode, isDirectory, isInside, readIfExists, writeAtomically } from "../system/files.ts";
@@ -20,9 +19,9 @@ export async function linkWorkspace(workspace: string, folder: string, log: Log)
     if (present === folder) return;
     const isUsedInPlace = present === workspace && isInside(workspace, folder);
     if (isUsedInPlace || (await placeLink(workspace, folder))) return;
-    log.warn("cannot link the working directory, because it is not empty", { workspace, project: folder });
+    log.warn("cannot link the working directory, because it is not empty", { folder: workspace, project: folder });
   } catch (error) {
-    log.warn("cannot link the working directory", { workspace, error: errorMessage(error) });
+    log.warn("cannot link the working directory", { folder: workspace, error });
   }
 }
 
@@ -34,7 +33,7 @@ export async function unlinkWorkspace(workspace: string, log: Log): Promise<void
   try {
     await replaceLinkWithFolder(workspace);
   } catch (error) {
-    log.warn("cannot unlink the working directory", { workspace, error: errorMessage(error) });
+    log.warn("cannot unlink the working directory", { folder: workspace, error });
   }
 }
 
@@ -47,7 +46,7 @@ export async function moveOldCheckout(workspace: string, log: Log): Promise<void
     await rename(workspace, old);
     await mkdir(workspace);
   } catch (error) {
-    log.warn("cannot remove the checkout of an earlier agent version", { workspace, error: errorMessage(error) });
+    log.warn("cannot remove the checkout of an earlier agent version", { folder: workspace, error });
   }
 }
 
@@ -95,7 +94,7 @@ export async function shareSelection({ env, project, agentProjectFile, workspace
       if ((await readIfExists(file)) !== selection) await writeAtomically(file, selection);
     }
   } catch (error) {
-    log.warn("cannot select the stack for shells", { error: errorMessage(error) });
+    log.warn("cannot select the stack for shells", { error });
   }
 }
 

@@ -16,6 +16,8 @@ export const RunTarget = Type.Object({
   backend: Type.Optional(Type.String()),
   /** Identifies the source's files; absent for a folder that is used in place. */
   contents: Type.Optional(Type.String()),
+  /** True for the program of a Program object. */
+  isProgram: Type.Optional(Type.Boolean()),
   /** True for a stack that the workspace does not list: it is never created. */
   unlisted: Type.Optional(Type.Boolean()),
 });
@@ -30,6 +32,7 @@ export const Ready = Type.Object({
   root: Type.String(),
   backend: Type.Optional(Type.String()),
   contents: Type.Optional(Type.String()),
+  isProgram: Type.Optional(Type.Boolean()),
   /** The stacks that the workspace lists. If it lists none, a run may name any stack that exists. */
   stacks: Type.Array(Type.Object({ name: Type.String(), settings: Type.String() })),
 });

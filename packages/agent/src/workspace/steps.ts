@@ -116,6 +116,7 @@ async function runSteps(request: PrepareRequest, context: StepContext): Promise<
       root,
       // One source may contain several projects.
       ...(contents !== undefined && { contents: `${contents}//${relative(root, project.folder)}` }),
+      ...(request.source.kind === "files" && { isProgram: true }),
       ...(backend !== undefined && { backend }),
       stacks: [...configured.value.stacks],
     },
