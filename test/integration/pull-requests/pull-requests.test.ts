@@ -4,7 +4,7 @@ import type { Stack } from "@pko/api";
 import { waitFor } from "@pko/testkit";
 
 import { decide } from "../approvals/decide.ts";
-import { testTimeoutMs } from "../stack/scene.ts";
+import { condition, reasonOf, testTimeoutMs } from "../stack/scene.ts";
 import { isAwaiting, isShown, openReview, previewed, pullRequest, recordedCalls, shownIn } from "./scene.ts";
 
 setDefaultTimeout(testTimeoutMs);
@@ -182,25 +182,56 @@ test("a running preview is cancelled when its pull request closes, and the forge
   });
 });
 
-test("the forge does not show a preview as running when its Stack is deleted, or previews no pull requests any more", async () => {
+test("the forge shows no preview as pending when its Stack is deleted, or previews no pull requests any more", async () => {
   const { scene: opened, forge, server, first, spec } = await openReview();
   await using scene = opened;
   scene.simulator.script.update = ({ spec: run }) => ({ end: run?.type === "preview" ? "never" : "succeeded" });
-  const head = server.commit("feature");
-  forge.pullRequests = [pullRequest(1, head)];
-  for (const name of ["web", "api"]) await scene.stack(name, { ...spec(), destroyOnFinalize: true });
-  for (const name of ["web", "api"]) await scene.isReady(name, first);
-  const last = (name: string): string | undefined =>
-    forge.statuses.findLast(({ context }) => context === `pulumi/${scene.namespace}/${name}/preview`)?.state;
-  for (const name of ["web", "api"]) await waitFor(() => last(name) === "pending", { what: `the preview of ${name}` });
+  const numbers = [1, 2, 3, 4];
+  const heads = numbers.map(() => server.commit("feature"));
+  forge.pullRequests = numbers.map((number, index) => pullRequest(number, heads[index] ?? "")).toReversed();
+  const names = ["web", "api"] as const;
+  for (const name of names) await scene.stack(name, { ...spec(), destroyOnFinalize: true });
+  for (const name of names) await scene.isReady(name, first);
+  const statuses = (name: string): (string | undefined)[] =>
+    heads.map((head) => {
+      const context = `pulumi/${scene.namespace}/${name}/preview`;
+      return forge.statuses.findLast((status) => status.context === context && status.commit === head)?.state;
+    });
+  const areAll = (state: string) => () =>
+    names.flatMap((name) => statuses(name)).every((found) => found === state) || undefined;
+  await waitFor(areAll("pending"), { what: "the previews" });
+  // Only two requests at a time are sent to a forge.
+  const slow = Promise.withResolvers<void>();
+  forge.delay = ({ path }) => (path.includes("/statuses/") ? slow.promise : undefined);
   const { pullRequests: _, ...without } = spec();
   await scene.stack("web", { ...without, destroyOnFinalize: true });
   await scene.delete("api");
-  await Promise.all(["web-pr-1", "api-pr-1"].map((name) => scene.isDeleted(name)));
-  // Whether the end of the run is reported, too, depends on what the operator finds first.
-  for (const name of ["web", "api"]) {
-    await waitFor(() => ["error", "failure"].includes(last(name) ?? ""), { what: `the end of the preview of ${name}` });
+  const previews = names.flatMap((name) => numbers.map((number) => `${name}-pr-${number}`));
+  for (const name of previews) {
+    await scene.becomes(name, "kept for its report", (stack) => reasonOf(stack) === "StackProcessing" && isKept(stack));
   }
+  slow.resolve();
+  await Promise.all(previews.map((name) => scene.isDeleted(name)));
+  expect(names.map((name) => statuses(name))).toEqual(names.map(() => heads.map(() => "error")));
+});
+
+const isKept = (stack: Stack): boolean =>
+  condition(stack, "Reconciling")?.message.includes("when the forge shows the end of Update") === true;
+
+test("a forge that does not respond delays the end of previews by two minutes at most", async () => {
+  const { scene: opened, forge, server, first, spec } = await openReview();
+  await using scene = opened;
+  scene.simulator.script.update = ({ spec: run }) => ({ end: run?.type === "preview" ? "never" : "succeeded" });
+  forge.pullRequests = [pullRequest(1, server.commit("feature"))];
+  await scene.stack("web", spec());
+  await scene.isReady("web", first);
+  await waitFor(() => forge.statuses.some(({ state }) => state === "pending"), { what: "the preview" });
+  forge.fails = ({ path }) => path.includes("/statuses/");
+  await scene.delete("web");
+  await scene.isDeleted("web");
+  await scene.becomes("web-pr-1", "kept for its report", isKept);
+  scene.jump(2 * minuteMs);
+  await scene.isDeleted("web-pr-1");
 });
 
 test("filters, forks and the limit select pull requests, and the previews go with the field", async () => {

@@ -206,6 +206,32 @@ test(
 );
 
 test(
+  "a new token ends the pause that a forge wants, for all Stacks that report to it",
+  async () => {
+    using server = gitServer();
+    await using setting = await openReportScene();
+    const { scene, forge, settings } = setting;
+    const operator = await startOperator(scene);
+    forge.answers.push(() => new Response("", { status: 429, headers: { "retry-after": "3600" } }));
+    const commit = server.commit();
+    await scene.stack("web", { projectRepo: server.url, branch: "main", report: settings });
+    await waitFor(() => counted(operator)["rateLimited"] === 1, { what: "the limit" });
+    await scene.stack("api", { projectRepo: server.url, branch: "main", report: settings });
+    await scene.isReady("api", commit);
+    forge.token = "new-token";
+    await putSecret(scene, "new-token");
+    scene.jump(70_000);
+    const areBoth = async (): Promise<boolean> => {
+      const { items } = await scene.client.list(updates, { namespace: scene.namespace });
+      return items.filter(isState("success")).length === 2;
+    };
+    await waitFor(areBoth, { what: "the reports of both Stacks" });
+    expect(counted(operator)["rateLimited"]).toBe(1);
+  },
+  testTimeoutMs,
+);
+
+test(
   "many reports to one forge are sent two at a time, and the others follow without a pause",
   async () => {
     using server = gitServer();
@@ -377,11 +403,11 @@ test(
     };
     const commit = server.commit();
     await scene.stack("web", { projectRepo: server.url, branch: "main", report: settings });
-    await waitFor(() => forge.statuses.at(-1)?.state === "failed", { timeoutMs: 30_000 });
+    await waitFor(() => forge.statuses.at(-1)?.state === "failed");
     attempts = 1;
     scene.jump(3_600_000);
     await scene.isReady("web", commit);
-    await waitFor(() => forge.statuses.at(-1)?.state === "success", { timeoutMs: 30_000 });
+    await waitFor(() => forge.statuses.at(-1)?.state === "success");
     const states = forge.statuses.map(({ state }) => state);
     expect(states.slice(states.indexOf("failed") + 1)).not.toContain("failed");
   },
@@ -403,7 +429,7 @@ test(
     };
     const shows = async (commit: string, state: string): Promise<string | undefined> => {
       const last = () => forge.statuses.findLast((status) => status.commit === commit);
-      await waitFor(() => last()?.state === state, { timeoutMs: 30_000, what: `${state} for ${commit}` });
+      await waitFor(() => last()?.state === state, { what: `${state} for ${commit}` });
       return last()?.description;
     };
     const first = server.commitFiles({ "Pulumi.yaml": "one" });

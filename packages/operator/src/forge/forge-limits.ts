@@ -1,7 +1,7 @@
 /**
  * Which forges can be called now, for each namespace: a forge that does not respond, or that limits requests, is left alone for a
  * while, and only a few requests to it run at a time. So one slow forge does not delay the others. Those that wait for a forge are
- * woken in order when it is their turn.
+ * woken in order when it is their turn. Times are on the monotonic clock: the wall clock may be set.
  */
 import type { ForgeErrorKind } from "@pko/forge";
 import type { Key } from "@pko/kube";
@@ -14,11 +14,13 @@ interface Line {
   restUntil: number;
   /** In order. Whether they were woken, and have neither started a request nor decided to wait or to leave since. */
   readonly waiting: Map<Key, { isWoken: boolean }>;
+  /** Those that wait for the end of the rest. They know when that is. */
+  readonly resting: Set<Key>;
 }
 
 export interface ForgeState {
   readonly isBusy: boolean;
-  /** In milliseconds since the epoch; 0 if the forge can be called. */
+  /** 0 if the forge can be called. */
   readonly restUntil: number;
 }
 
@@ -34,7 +36,7 @@ interface Request<T> {
 const maxInFlight = 2;
 const leastRestMs = 1000;
 const mostRestMs = 60_000;
-/** Of more, those that nobody waits for, and that do not rest, are forgotten: tenants choose the hosts. */
+/** Of more, those that nobody waits for are forgotten, even if they rest: tenants choose the hosts. */
 const maxKnown = 1000;
 
 export class ForgeLimits {
@@ -61,12 +63,30 @@ export class ForgeLimits {
     this.#wakeNext(line);
   }
 
+  /** The key is reconciled when the rest ends; before that, `endRest` wakes it. */
+  rest(line: string, key: Key): void {
+    this.leave(key);
+    this.#lineOf.set(key, line);
+    this.#lines.get(line)?.resting.add(key);
+  }
+
+  /** A forge limits requests for some credentials, which have changed. */
+  endRest(line: string): void {
+    const known = this.#lines.get(line);
+    if (!known) return;
+    known.restUntil = 0;
+    const keys = [...known.resting];
+    known.resting.clear();
+    for (const key of keys) this.#wake(key);
+  }
+
   /** It waits for no forge. */
   leave(key: Key): void {
     const line = this.#lineOf.get(key);
     if (line === undefined) return;
     this.#lineOf.delete(key);
     this.#lines.get(line)?.waiting.delete(key);
+    this.#lines.get(line)?.resting.delete(key);
     this.#wakeNext(line);
   }
 
@@ -89,16 +109,26 @@ export class ForgeLimits {
   }
 
   #known(line: string): Line {
-    const known = this.#lines.get(line) ?? { inFlight: 0, failures: 0, restUntil: 0, waiting: new Map() };
+    const known = this.#lines.get(line) ?? {
+      inFlight: 0,
+      failures: 0,
+      restUntil: 0,
+      waiting: new Map(),
+      resting: new Set<Key>(),
+    };
     this.#lines.set(line, known);
     return known;
   }
 
   #forgetOld(now: number): void {
     if (this.#lines.size < maxKnown) return;
-    for (const [line, { inFlight, waiting, restUntil }] of this.#lines) {
-      if (inFlight === 0 && waiting.size === 0 && restUntil <= now) this.#lines.delete(line);
-    }
+    const unused = [...this.#lines].filter(([, { inFlight, waiting }]) => inFlight === 0 && waiting.size === 0);
+    for (const [line, { restUntil }] of unused) if (restUntil <= now) this.#lines.delete(line);
+    // Of the namespace with the most: a tenant with many hosts must not end the rest of another one's forge.
+    const rest = unused.filter(([line]) => this.#lines.has(line));
+    const byNamespace = Map.groupBy(rest, ([line]) => line.split(" ", 1)[0]);
+    const most = [...byNamespace.values()].toSorted((a, b) => b.length - a.length)[0] ?? [];
+    for (const [line] of most.slice(0, Math.max(0, this.#lines.size - maxKnown + 1))) this.#lines.delete(line);
   }
 
   #wakeNext(line: string): void {
@@ -126,7 +156,6 @@ export class ForgeLimits {
 interface Failure {
   readonly error: ForgeErrorKind;
   readonly retryAfterMs?: number;
-  /** In milliseconds since the epoch. */
   readonly at: number;
 }
 

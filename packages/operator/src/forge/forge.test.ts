@@ -105,18 +105,80 @@ describe("limits", () => {
     expect(restOf(limits)).toBeGreaterThan(500_000);
   });
 
-  test("forges that failed, and are not called any more, are forgotten when there are many", async () => {
-    const limits = new ForgeLimits(() => undefined);
-    const fail = (line: string, at: number) =>
+  describe("when there are many forges", () => {
+    const maxKnown = 1000;
+    const failAt = (limits: ForgeLimits, line: string, failure: { at: number; retryAfterMs?: number }) =>
       limits.run({
         line,
         key: "team/one",
-        send: () => Promise.resolve({ error: "unavailable", at } as const),
-        failureIn: (failure) => failure,
+        send: () => Promise.resolve({ error: "unavailable", ...failure } as const),
+        failureIn: (result) => result,
       });
-    for (let line = 0; line < 1500; line++) await fail(`team ${line}`, line * 10_000);
-    expect(limits.stateOf("team 0", "team/two").restUntil).toBe(0);
-    expect(limits.stateOf("team 1499", "team/two").restUntil).toBeGreaterThan(14_990_000);
+    /** All of them rest for a second or two from 0 on. */
+    const fill = async (limits: ForgeLimits, count: number, retryAfterMs = 0): Promise<void> => {
+      for (let line = 0; line < count; line++) await failAt(limits, `team ${line}`, { at: 0, retryAfterMs });
+    };
+    /** The rest after another failure shows whether the first one is known. */
+    const isKnown = async (limits: ForgeLimits, line: string): Promise<boolean> => {
+      await failAt(limits, line, { at: 0 });
+      return restOf(limits, line) > 1500;
+    };
+
+    test("those that rest no longer are forgotten, and not before there are many", async () => {
+      const { limits } = opened();
+      await fill(limits, maxKnown - 2);
+      await failAt(limits, "team last", { at: 10_000 });
+      expect(restOf(limits, "team 0")).toBeGreaterThan(0);
+      await failAt(limits, "team one more", { at: 10_000 });
+      await failAt(limits, "team two more", { at: 10_000 });
+      expect(restOf(limits, "team 0")).toBe(0);
+      expect(restOf(limits, "team 500")).toBe(0);
+      expect(await isKnown(limits, "team 0")).toBe(false);
+      expect(restOf(limits, "team last")).toBeGreaterThan(10_000);
+    });
+
+    test("one that is being called is kept", async () => {
+      const { limits, start } = opened();
+      await failAt(limits, "team called", { at: 0 });
+      for (const key of ["one", "two"]) void start(key, "team called");
+      await fill(limits, maxKnown);
+      await failAt(limits, "team last", { at: 10_000 });
+      expect(limits.stateOf("team called", "three").isBusy).toBe(true);
+    });
+
+    test("one that somebody waits for is kept", async () => {
+      const { limits } = opened();
+      await failAt(limits, "team wanted", { at: 0 });
+      limits.wait("team wanted", "first");
+      await fill(limits, maxKnown);
+      await failAt(limits, "team last", { at: 10_000 });
+      expect(limits.stateOf("team wanted", "second").isBusy).toBe(true);
+    });
+
+    test("of those that rest, the oldest ones of the namespace with the most are forgotten", async () => {
+      const { limits } = opened();
+      await failAt(limits, "other forge", { at: 0, retryAfterMs: 3_600_000 });
+      await fill(limits, maxKnown + 200, 3_600_000);
+      const known = Array.from({ length: maxKnown + 200 }, (_, line) => restOf(limits, `team ${line}`) > 0);
+      expect(known.filter(Boolean).length).toBeLessThanOrEqual(maxKnown);
+      expect(known.filter(Boolean).length).toBeGreaterThan(maxKnown - 10);
+      expect([known[0], known.at(-1)]).toEqual([false, true]);
+      expect(restOf(limits, "other forge")).toBeGreaterThan(0);
+    });
+  });
+
+  test("new credentials end the rest of a forge, and wake those that wait for its end", async () => {
+    const { limits, woken } = opened();
+    await run(limits, { error: "rateLimited", retryAfterMs: 3_600_000 });
+    for (const key of ["one", "two"]) limits.rest("a", key);
+    limits.rest("b", "three");
+    limits.leave("two");
+    limits.endRest("a");
+    expect(woken).toEqual(["one"]);
+    expect(restOf(limits)).toBe(0);
+    limits.endRest("a");
+    expect(woken).toEqual(["one"]);
+    limits.endRest("unknown");
   });
 
   test("a rejected request is no reason to rest", async () => {

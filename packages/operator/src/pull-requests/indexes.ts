@@ -2,10 +2,7 @@
 import type { Stack } from "@pko/api";
 import type { IndexFunction } from "@pko/kube";
 
-import { parentOf, pullRequestNumberOf } from "../shared/pull-request-preview.ts";
-
-/** Stacks that preview a pull request, by the UID of the Stack that controls them. */
-export const previewOwnerIndex = "previewOwner";
+import { parentOf, previewOwnerIndex, pullRequestNumberOf } from "../shared/pull-request-preview.ts";
 
 export const previewIndexers: Readonly<Record<string, IndexFunction<Stack>>> = {
   [previewOwnerIndex](stack) {

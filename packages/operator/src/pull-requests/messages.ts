@@ -14,7 +14,7 @@ export const suspended =
   "The Stack or the whole operator is suspended, so its pull requests are not read. They are read again when the suspension ends.";
 
 const truncated =
-  "The repository has more open pull requests than the operator reads, so only the newest are considered for new previews; close some that are no longer needed.";
+  "The repository has more open pull requests, or longer ones, than the operator reads, so only the newest are considered for new previews; close some that are no longer needed.";
 
 /** Without numbers, which would change with each comparison. */
 export const comparing =

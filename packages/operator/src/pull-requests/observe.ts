@@ -4,22 +4,22 @@ import {
   missingObject,
   normalizeStack,
   reconcileRequestAnnotation,
+  withoutPassword,
+  withoutUser,
   type NormalStack,
   type Stack,
   type Update,
 } from "@pko/api";
-import { isOwnedBy, refKey, type Key, type Moment, type Store } from "@pko/kube";
+import { refKey, type Key, type Moment, type Store } from "@pko/kube";
 
 import { secretValues } from "../forge/credentials.ts";
 import { versionOf } from "../inputs/reference-poller.ts";
 import type { Suspension } from "../shared/channels/suspension.ts";
 import { findCondition } from "../shared/objects/conditions.ts";
 import { findSecret } from "../shared/objects/find-secret.ts";
-import { isDeleting, pullRequestNumberOf, wantsPreviews } from "../shared/pull-request-preview.ts";
-import { commitOf, isReportDue, workspaceIndex } from "../shared/updates.ts";
-import { withoutPassword } from "../sources/without-password.ts";
+import { isDeleting, previewOwnerIndex, pullRequestNumberOf, wantsPreviews } from "../shared/pull-request-preview.ts";
+import { commitOf, isReportDue, isUpdateOf, isUpdateOfFormer, workspaceIndex } from "../shared/updates.ts";
 import { targetAt } from "./forge.ts";
-import { previewOwnerIndex } from "./indexes.ts";
 import * as messages from "./messages.ts";
 import { noHeads, observeHeads, unlistedHeads, type HeadsWorld } from "./observe-heads.ts";
 import type { ForgeFollow, ForgePollResult, PullRequestPoller } from "./poller.ts";
@@ -43,7 +43,7 @@ export async function observePullRequests(
 ): Promise<PullRequestsView | undefined> {
   const stack = world.stacks.get(key);
   if (!stack) return undefined;
-  const previews = world.stacks.byIndex(previewOwnerIndex, stack.metadata.uid ?? "");
+  const previews = previewsOf(world.stacks, stack);
   if (previews.length === 0 && !mentionsPullRequests(stack)) return undefined;
   const spec = normalizeStack(stack);
   const operatorSuspended = world.suspension.isOn;
@@ -56,9 +56,17 @@ export async function observePullRequests(
   return { now, stack, spec, operatorSuspended, previews, runs, ...forge, ...heads };
 }
 
+/** A copy of a preview has another name, and must not be taken for it. */
+function previewsOf(stacks: PullRequestsWorld["stacks"], { metadata }: Stack): Stack[] {
+  return stacks.byIndex(previewOwnerIndex, metadata.uid ?? "").filter((preview) => {
+    const number = pullRequestNumberOf(preview);
+    return number !== undefined && preview.metadata.name === previewNameOf(metadata.name ?? "", number);
+  });
+}
+
 /**
- * Of the previews that exist, which own them: anybody may create an Update that names the same Workspace. Of those that were
- * cancelled and no longer exist, only what was reported before counts, which nobody but the operator can record.
+ * Anybody may create an Update that names the Workspace of a preview. Of previews that were cancelled and no longer exist, only what
+ * was reported before counts, which nobody but the operator can record.
  */
 export function runsOf(
   updates: Pick<Store<Update>, "byIndex">,
@@ -66,22 +74,17 @@ export function runsOf(
   previews: readonly Stack[],
 ): PreviewRun[] {
   const { name = "", namespace = "" } = metadata;
-  const present = new Map(
-    previews.flatMap((preview) => {
-      const number = pullRequestNumberOf(preview);
-      return number === undefined ? [] : [[number, preview.metadata.uid]];
-    }),
-  );
+  const present = new Map(previews.map((preview) => [pullRequestNumberOf(preview) ?? 0, preview]));
   const cancelled = (status?.cancelledPreviews ?? []).map(({ number }) => number);
   return [...new Set([...present.keys(), ...cancelled])].flatMap((number) => {
-    const workspace = refKey({ namespace, name: previewNameOf(name, number) });
-    const uid = present.get(number) ?? "";
-    return updates.byIndex(workspaceIndex, workspace).flatMap((update): PreviewRun[] => {
+    const previewName = previewNameOf(name, number);
+    const preview = present.get(number);
+    return updates.byIndex(workspaceIndex, refKey({ namespace, name: previewName })).flatMap((update): PreviewRun[] => {
       const commit = commitOf(update);
       const isReported = isComplete(update) && update.status?.report !== undefined && !isReportDue(update);
-      return commit === undefined || !(isReported || isOwnedBy(update, { uid }))
-        ? []
-        : [{ number, commit, isReported }];
+      const isRun = preview && isUpdateOf(update, preview);
+      const isFormerRun = isReported && isUpdateOfFormer(update, previewName);
+      return commit !== undefined && (isRun || isFormerRun) ? [{ number, commit, isReported }] : [];
     });
   });
 }
@@ -114,11 +117,12 @@ async function observeForge(
   const { url } = source.repository;
   const target = targetAt(pullRequests.forge, url);
   if (typeof target === "string") return { forge: missing(withoutPassword(url), target), secrets: [] };
+  const shown = withoutUser(target.repository);
   const { name } = pullRequests.forge.secretRef;
   const found = await findSecret(client, { namespace, name }, signal);
   const secret = found === "forbidden" ? undefined : found;
   const secrets = [{ kind: "Secret", namespace, name, version: versionOf(secret) }] as const;
-  if (!secret) return { forge: missing(target.repository, missingObject(`Secret ${name}`, secretUser)), secrets };
+  if (!secret) return { forge: missing(shown, missingObject(`Secret ${name}`, secretUser)), secrets };
   const host = URL.parse(target.url ?? "")?.host ?? "";
   const wanted: ForgeFollow = {
     repository: { target, host, url, secret: { name, values: secretValues(secret.data) } },
@@ -127,7 +131,7 @@ async function observeForge(
     previews: previews.flatMap((preview) => pullRequestNumberOf(preview) ?? []),
   };
   const seen = poller.latest(key, wanted);
-  return { forge: forgeView(target.repository, seen), followed: { wanted, seen }, secrets };
+  return { forge: forgeView(shown, seen), followed: { wanted, seen }, secrets };
 }
 
 const secretUser = "spec.pullRequests.secretRef";

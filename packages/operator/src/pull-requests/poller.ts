@@ -20,6 +20,7 @@ import {
   type PollStart,
 } from "../sources/group-poller.ts";
 import { inTime } from "../sources/in-time.ts";
+import { pollLogKeys } from "../sources/poll-log-keys.ts";
 import { PollQueue, type Poll, type PollLimits } from "../sources/poll-queue.ts";
 
 /** A repository at its forge, as one Stack reads it. */
@@ -200,7 +201,8 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadList, FailedList> implem
     if (resting) return { list: resting.failure, isResting: true };
     const previews = [...new Set([...group.followers.values()].flatMap((follower) => follower.previews))];
     const failed = (error: unknown): ForgeList => {
-      this.log.error("reading pull requests failed unexpectedly", { error });
+      const keys = pollLogKeys(group.repository.host, group.followers.keys());
+      this.log.error("reading pull requests failed unexpectedly", { ...keys, error });
       return unreachable("the forge could not be read");
     };
     const late = unreachable("the forge did not respond in time");

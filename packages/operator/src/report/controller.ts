@@ -15,21 +15,23 @@ import {
   type EventRecorder,
   type Key,
   type Logger,
+  type Moment,
   type Reflector,
   type Registry,
 } from "@pko/kube";
 
 import { ForgeLimits } from "../forge/forge-limits.ts";
 import { openHttp, type ForgeSettings } from "../forge/open-http.ts";
-import type { ReferencePoller } from "../inputs/reference-poller.ts";
+import type { PolledObject, ReferencePoller } from "../inputs/reference-poller.ts";
 import { updates as updateResource } from "../kinds.ts";
 import { neverSuspended, type Suspension } from "../shared/channels/suspension.ts";
+import { reportSettings } from "../shared/reports.ts";
 import { isReportDue, workspaceIndex } from "../shared/updates.ts";
 import { classReader, classWatches, type ClassReflectors } from "../shared/workspace-classes.ts";
 import type { GitHubAppTokens } from "../sources/github-app.ts";
 import { reportEvents } from "./events.ts";
 import { Lanes } from "./lanes.ts";
-import { forgeLine, namesIn, observeReport, reportSettings } from "./observe.ts";
+import { forgeLine, namesIn, observeReport, stacksConcernedBy } from "./observe.ts";
 import type { Outcome } from "./outcome.ts";
 import { performReport } from "./perform.ts";
 import { planReport } from "./rules/index.ts";
@@ -43,6 +45,7 @@ export interface ReportControllerOptions {
   readonly events: EventRecorder;
   /** With `updateIndexers`. */
   readonly updates: Reflector<Update>;
+  /** With `previewIndexers`. */
   readonly stacks: Reflector<Stack>;
   readonly workspaceClasses: ClassReflectors | undefined;
   readonly suspension?: Suspension;
@@ -65,15 +68,18 @@ export function reportController(options: ReportControllerOptions): Controller {
   const { log = silentLogger, metrics = metricsRegistry(), clock = systemClock } = options;
   const classes = classReader(workspaceClasses);
   /** Others are archived when everything is reported: to read all of them would take long. */
-  const updatesOf = (stack: Stack | undefined): Key[] => {
-    if (!stack || !reportSettings(stack, classes)) return [];
+  const updatesOf = (stack: Stack): Key[] => {
+    if (!reportSettings(stack, classes)) return [];
     const { namespace = "" } = stack.metadata;
     const named = namesIn(stack).map((name) => refKey({ namespace, name }));
     // The Stack no longer names a plan that is superseded. Its Workspace has the same name.
     const due = updates.store.activeByIndex(workspaceIndex, keyOf(stack)).filter((update) => isReportDue(update));
     return [...new Set([...named, ...due.map((update) => keyOf(update))])];
   };
-  const ofStack = (key: Key): Key[] => updatesOf(stacks.store.get(key));
+  const ofStack = (key: Key): Key[] => {
+    const stack = stacks.store.get(key);
+    return stack ? updatesOf(stack) : [];
+  };
   const memory = new Map<Key, ReportMemory>();
   const self: Controller = controller({
     name: "report-controller",
@@ -82,7 +88,7 @@ export function reportController(options: ReportControllerOptions): Controller {
     predicate: () => false,
     watches: [
       watching({ reflector: updates, map: ({ key }) => [key] }),
-      watching({ reflector: stacks, map: ({ after }) => updatesOf(after) }),
+      watching({ reflector: stacks, map: (change) => stacksConcernedBy(stacks.store, change).flatMap(updatesOf) }),
       ...classWatches(workspaceClasses, stacks.store).map((watch) =>
         watching({ ...watch, map: (change) => Array.from(watch.map(change)).flatMap(ofStack) }),
       ),
@@ -124,8 +130,11 @@ function reportReconciler(options: ReportControllerOptions, { memory, classes, s
   const count = (answer: Answer): void =>
     requests.increment({ result: answer.kind === "delivered" ? "delivered" : answer.error });
   const world = { updates: updates.store, stacks: stacks.store, classes, suspension, limits, unrecorded };
-  const now = (): number => clock.now();
-  const tools = { client, githubApps, limits, lanes: new Lanes(), open, now, unrecorded, count };
+  const now = (): number => clock.monotonic();
+  /** The forge may accept requests with new credentials. */
+  const followSecret = (key: Key, secret: PolledObject, line: string): void =>
+    references.follow(referenceUser(key), { objects: [secret], wake: () => retryNow(key, line) });
+  const tools = { client, githubApps, limits, lanes: new Lanes(), open, now, unrecorded, followSecret, count };
   return reconciler<Update, ReportView, Step, Outcome, ReportMemory>({
     resource: updateResource,
     client,
@@ -142,14 +151,13 @@ function reportReconciler(options: ReportControllerOptions, { memory, classes, s
     remember,
     publish(key, { view, plan }) {
       const { access, subject } = view;
-      if (plan.outcome.kind === "waiting" && subject) {
-        limits.wait(forgeLine(subject.stack, subject.target.url), key);
-        return;
-      }
+      const line = subject ? forgeLine(subject.stack, subject.target.url) : "";
+      if (plan.outcome.kind === "waiting") return limits.wait(line, key);
+      if (plan.outcome.kind === "resting") return limits.rest(line, key);
       limits.leave(key);
       if (plan.outcome.kind !== "unchanged") unrecorded.delete(key);
-      if (plan.outcome.kind !== "failed" || !access) return;
-      references.follow(referenceUser(key), { objects: [access.secret], wake: () => retryNow(key) });
+      if (plan.outcome.kind === "reported") references.forget(referenceUser(key));
+      if (plan.outcome.kind === "failed" && access) followSecret(key, access.secret, line);
     },
     cleanUp(key) {
       limits.leave(key);
@@ -158,9 +166,9 @@ function reportReconciler(options: ReportControllerOptions, { memory, classes, s
     },
   });
 
-  /** The Secret has changed. */
-  function retryNow(key: Key): void {
+  function retryNow(key: Key, line: string): void {
     memory.delete(key);
+    limits.endRest(line);
     wake(key);
   }
 }
@@ -168,17 +176,22 @@ function reportReconciler(options: ReportControllerOptions, { memory, classes, s
 const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>(["readCredentials", "readDetails"]);
 
 /** A pass that waits keeps what it knows. */
-function remember({ memory }: ReportView, { outcome, requeueAt }: ReportPlan): ReportMemory | undefined {
+function remember(
+  view: ReportView,
+  { outcome, requeueAt = view.now }: ReportPlan,
+  { monotonic, memory }: Moment<ReportMemory>,
+): ReportMemory | undefined {
   switch (outcome.kind) {
     case "reported":
     case "superseded":
       return undefined;
     case "unchanged":
     case "waiting":
+    case "resting":
     case "due":
       return memory;
     case "failed":
-      return { failures: (memory?.failures ?? 0) + 1, retryAt: requeueAt ?? 0 };
+      return { failures: (memory?.failures ?? 0) + 1, retryAt: monotonic + (requeueAt - view.now) };
   }
 }
 

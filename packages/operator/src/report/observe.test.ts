@@ -8,13 +8,24 @@ import {
   type UpdateStatus,
   type WorkspaceClassSpec,
 } from "@pko/api";
-import { keyOf, type Key, type KubeObject, type Store } from "@pko/kube";
+import { keyOf, type Change, type Key, type KubeObject, type Store } from "@pko/kube";
 
 import { ForgeLimits } from "../forge/forge-limits.ts";
 import { workspaceKeyOf } from "../shared/updates.ts";
 import type { ClassView } from "../shared/workspace-classes.ts";
-import { observeReport } from "./observe.ts";
-import { commit, failed, now, running, settings, stack, succeeded, updateOf, withdrawn } from "./testing/views.ts";
+import { forgeLine, observeReport, stacksConcernedBy } from "./observe.ts";
+import {
+  commit,
+  failed,
+  now,
+  ownersOf,
+  running,
+  settings,
+  stack,
+  succeeded,
+  updateOf,
+  withdrawn,
+} from "./testing/views.ts";
 import type { Delivered, ReportView, Subject } from "./view.ts";
 
 const reporting: Stack = { ...stack, spec: { ...stack.spec, report: settings } };
@@ -29,6 +40,8 @@ interface Scene {
   readonly applied?: ClassView;
   readonly isSuspended?: boolean;
   readonly unrecorded?: ReadonlyMap<Key, Delivered>;
+  readonly limits?: ForgeLimits;
+  readonly moment?: Partial<Parameters<typeof observeReport>[2]>;
 }
 
 function storeOf<T extends KubeObject>(objects: readonly T[], indexOf: (object: T) => Key): Store<T> {
@@ -48,10 +61,10 @@ function observed(scene: Scene): ReportView | undefined {
     stacks: storeOf(scene.stacks ?? [scene.stack ?? reporting], keyOf),
     classes: () => applied,
     suspension: { isOn: isSuspended },
-    limits: new ForgeLimits(() => undefined),
+    limits: scene.limits ?? new ForgeLimits(() => undefined),
     unrecorded: scene.unrecorded ?? new Map<Key, Delivered>(),
   };
-  return observeReport(world, keyOf(update), { now, memory: undefined });
+  return observeReport(world, keyOf(update), { now, monotonic: 0, memory: undefined, ...scene.moment });
 }
 
 const annotated = (revision: string): Update["metadata"] => ({
@@ -119,11 +132,38 @@ test.each(orders)("an Update is superseded by %s", (...row) => {
   expect(subjectOf({ update: updateOf({}, changes), siblings: [before] })?.isSuperseded).toBe(expected);
 });
 
-test("an Update of somebody else in the same Workspace supersedes nothing", () => {
+const [workspaceOwner, stackOwner] = ownersOf("web", "stack-uid");
+const controlledBy = (kind: string, name: string) => ({ ...workspaceOwner, kind, name, uid: "another" });
+const foreignOwners: readonly (readonly [string, Update["metadata"]["ownerReferences"]])[] = [
+  ["no owner", []],
+  ["the Stack that was created again as an owner, and no controller", [{ ...stackOwner, uid: "another" }]],
+  ["the Stack as an owner, and another controller", [controlledBy("Job", "web"), stackOwner]],
+  ["the Stack as an owner, and another Workspace as the controller", [controlledBy("Workspace", "api"), stackOwner]],
+  ["the Workspace as the controller, and not the Stack", [workspaceOwner]],
+  ["the Workspace as the controller, and another Stack", [workspaceOwner, { ...stackOwner, uid: "another" }]],
+];
+test.each(foreignOwners)("an Update of somebody else supersedes nothing, and is not reported: %s", (_, owners) => {
   const later = sibling(commit, "2030-01-01T00:00:01Z", { report: { commentID: "9" } });
-  const { ownerReferences: _, ...metadata } = later.metadata;
-  expect(subjectOf({ siblings: [{ ...later, metadata }] })).toMatchObject({ isSuperseded: false });
-  expect(subjectOf({ siblings: [{ ...later, metadata }] })).not.toContainKey("commentID");
+  const foreign = { ...later, metadata: { ...later.metadata, ownerReferences: owners ?? [] } };
+  expect(subjectOf({ siblings: [foreign] })).toMatchObject({ isSuperseded: false });
+  expect(subjectOf({ siblings: [foreign] })).not.toContainKey("commentID");
+  expect(subjectOf({ update: foreign })).toBeUndefined();
+});
+
+/** The garbage collector has removed the reference to the Workspace. */
+const left = { metadata: { ...updateOf().metadata, ownerReferences: [stackOwner] } };
+
+test("an Update is reported after its Workspace was deleted", () => {
+  expect(subjectOf({ update: updateOf(succeeded, left) })).toBeDefined();
+});
+
+test("an Update of somebody else is not reported: the Stack as an owner, no controller, and another Workspace", () => {
+  expect(subjectOf({ update: updateOf({}, { ...left, spec: { type: "up", workspaceName: "api" } }) })).toBeUndefined();
+});
+
+test("the Go operator made the Stack the controller of its Updates", () => {
+  const ownerReferences = [{ ...stackOwner, controller: true }];
+  expect(subjectOf({ update: updateOf({}, { metadata: { ...updateOf().metadata, ownerReferences } }) })).toBeDefined();
 });
 
 const preview = { spec: { type: "preview", workspaceName: "web" } } as const;
@@ -222,6 +262,7 @@ describe("a preview of a pull request that is deleted", () => {
   const deletionTimestamp = "2030-01-01T00:00:00Z";
   const child: Stack = {
     ...reporting,
+    spec: { ...reporting.spec, preview: true },
     metadata: {
       name: "web-pr-7",
       namespace: "apps",
@@ -231,7 +272,7 @@ describe("a preview of a pull request that is deleted", () => {
       deletionTimestamp,
     },
   };
-  const ownerReferences = [{ apiVersion: "pulumi.com/v1", kind: "Stack", name: "web-pr-7", uid: "child-uid" }];
+  const ownerReferences = ownersOf("web-pr-7", "child-uid");
   const update = updateOf(running, {
     metadata: { ...updateOf().metadata, ownerReferences },
     spec: { type: "preview", workspaceName: "web-pr-7" },
@@ -245,13 +286,43 @@ describe("a preview of a pull request that is deleted", () => {
     ["if its Stack no longer exists", [child], true],
     ["if another Stack has the name", [{ ...parent, metadata: { ...stack.metadata, uid: "new" } }, child], true],
     ["not before it is deleted", [stack, { ...child, metadata }], false],
+    ["not if it is a Stack that deploys, whatever its annotations", [stack, { ...child, spec: reporting.spec }], false],
   ];
   test.each(scenes)("has no result: %s", (_name, stacks, expected) => {
     expect(subjectOf({ stacks, update })?.isAbandoned).toBe(expected);
+  });
+
+  const deleting: Stack = { ...parent, metadata: { ...parent.metadata, deletionTimestamp } };
+  const changes: readonly (readonly [string, Stack | undefined, Stack | undefined, readonly string[]])[] = [
+    ["stops previewing pull requests", parent, stack, ["web", "web-pr-7"]],
+    ["starts previewing pull requests", stack, parent, ["web", "web-pr-7"]],
+    ["is deleted", parent, deleting, ["web", "web-pr-7"]],
+    ["no longer exists", parent, undefined, ["web-pr-7"]],
+    ["changes in another way", parent, { ...parent, status: {} }, ["web"]],
+    ["previews none, and changes", stack, { ...stack, status: {} }, ["web"]],
+    ["no longer exists, after its previews were abandoned", deleting, undefined, []],
+  ];
+  test.each(changes)("is reconciled if its Stack %s", (...row) => {
+    const [, before, after, expected] = row;
+    const previews = storeOf([child], ({ metadata: { ownerReferences } }) => ownerReferences?.[0]?.uid ?? "");
+    const concerned = stacksConcernedBy(previews, { key: "apps/web", before, after } as Change<Stack>);
+    expect(concerned.map((each) => each.metadata.name ?? "")).toEqual([...expected]);
   });
 });
 
 test("a Stack is suspended by itself or with the whole operator", () => {
   expect(subjectOf({ isSuspended: true })?.isSuspended).toBe(true);
   expect(subjectOf({ stack: { ...reporting, spec: { ...reporting.spec, suspend: true } } })?.isSuspended).toBe(true);
+});
+
+test("pauses end when they should, however the wall clock was set since they began", async () => {
+  const limits = new ForgeLimits(() => undefined);
+  const failure = { error: "rateLimited", at: 5000, retryAfterMs: 60_000 } as const;
+  const line = forgeLine(reporting, subjectOf({})?.target.url);
+  await limits.run({ line, key: "apps/web-1", send: async () => failure, failureIn: (result) => result });
+  const memory = { failures: 1, retryAt: 65_000 };
+  const view = observed({ limits, moment: { now, monotonic: 35_000, memory } });
+  expect(view?.memory).toEqual({ failures: 1, retryAt: now + 30_000 });
+  expect(view?.subject?.forge.restUntil).toBeWithin(now + 24_000, now + 36_001);
+  expect(subjectOf({ moment: { monotonic: 35_000 } })?.forge.restUntil).toBeLessThanOrEqual(now);
 });

@@ -1,12 +1,13 @@
 /** All reads of a report's pass, except those of its steps. */
-import { isComplete, stackKind, type ReportSettings, type Stack, type StackSpec, type Update } from "@pko/api";
+import { stackKind, type Stack, type StackSpec, type Update } from "@pko/api";
 import { targetOf } from "@pko/forge";
-import { isOwnedBy, keyOf, refKey, type Key, type Moment, type Store } from "@pko/kube";
+import { keyOf, refKey, type Change, type Key, type Moment, type Store } from "@pko/kube";
 
 import type { ForgeLimits } from "../forge/forge-limits.ts";
 import type { Suspension } from "../shared/channels/suspension.ts";
-import { isDeleting, parentOf, pullRequestNumberOf, wantsPreviews } from "../shared/pull-request-preview.ts";
-import { commitOf, workspaceIndex, workspaceKeyOf } from "../shared/updates.ts";
+import { isAbandoned, previewOwnerIndex, pullRequestNumberOf, wantsPreviews } from "../shared/pull-request-preview.ts";
+import { reportSettings } from "../shared/reports.ts";
+import { commitOf, isLater, isUpdateOf, workspaceIndex, workspaceKeyOf } from "../shared/updates.ts";
 import type { ClassReader } from "../shared/workspace-classes.ts";
 import { operationOf } from "./desired/commit-status.ts";
 import { planFate } from "./plan-fate.ts";
@@ -26,21 +27,30 @@ export interface ReportWorld {
 export function observeReport(
   world: ReportWorld,
   key: Key,
-  { now, memory }: Pick<Moment<ReportMemory>, "now" | "memory">,
+  { now, monotonic, memory }: Pick<Moment<ReportMemory>, "now" | "monotonic" | "memory">,
 ): ReportView | undefined {
   const update = world.updates.get(key);
   if (!update) return undefined;
-  const subject = subjectOf(world, update);
+  const toWallClock = (time: number): number => now + (time - monotonic);
+  const subject = subjectOf(world, update, toWallClock);
   const unrecorded = world.unrecorded.get(key);
-  return { now, update, ...(subject && { subject }), ...(memory && { memory }), ...(unrecorded && { unrecorded }) };
+  return {
+    now,
+    update,
+    ...(subject && { subject }),
+    ...(memory && { memory: { ...memory, retryAt: toWallClock(memory.retryAt) } }),
+    ...(unrecorded && { unrecorded }),
+  };
 }
 
-function subjectOf(world: ReportWorld, update: Update): Subject | undefined {
+/** `toWallClock`: from the monotonic clock. */
+function subjectOf(world: ReportWorld, update: Update, toWallClock: (time: number) => number): Subject | undefined {
   const stack = stackOf(world.stacks, update);
   const settings = stack && reportSettings(stack, world.classes);
   const commit = commitOf(update);
   const target = settings && targetOf(settings, specOf(stack)?.projectRepo || undefined);
   if (!stack || !target || commit === undefined) return undefined;
+  const { isBusy, restUntil } = world.limits.stateOf(forgeLine(stack, target.url), keyOf(update));
   return {
     stack,
     settings,
@@ -51,7 +61,7 @@ function subjectOf(world: ReportWorld, update: Update): Subject | undefined {
     isNamed: namesIn(stack).includes(update.metadata.name ?? ""),
     isSuspended: world.suspension.isOn || (specOf(stack)?.suspend ?? false),
     isAbandoned: isAbandoned(world.stacks, stack),
-    forge: world.limits.stateOf(forgeLine(stack, target.url), keyOf(update)),
+    forge: { isBusy, restUntil: toWallClock(restUntil) },
   };
 }
 
@@ -71,6 +81,14 @@ function comparedWithOthers(updates: Store<Update>, stack: Stack, update: Update
   };
 }
 
+/** The Stacks whose Updates are reported differently after the change. They include the previews of a Stack that starts or stops previewing. */
+export function stacksConcernedBy(stacks: Pick<Store<Stack>, "byIndex">, { before, after }: Change<Stack>): Stack[] {
+  const own = after ? [after] : [];
+  const [had, has] = [before, after].map((stack) => stack !== undefined && wantsPreviews(stack));
+  if (had === has) return own;
+  return [...own, ...stacks.byIndex(previewOwnerIndex, (before ?? after)?.metadata.uid ?? "")];
+}
+
 /** The Updates that the Stack's status names. A plan that waits for an approval is no longer the current update, and never the last. */
 export const namesIn = ({ status }: Stack): string[] =>
   [status?.currentUpdate?.name, status?.lastUpdate?.name, status?.approval?.updateName].filter(
@@ -84,17 +102,11 @@ export const forgeLine = ({ metadata }: Stack, url: string | undefined): string 
 /** The schema requires a spec, but an object from before may have none. */
 const specOf = ({ spec }: Stack): Partial<StackSpec> | undefined => spec;
 
-export function reportSettings(stack: Stack, classes: ClassReader): ReportSettings | undefined {
-  const own = specOf(stack)?.report;
-  if (own) return own;
-  const found = classes(stack.metadata.namespace ?? "");
-  return found.kind === "one" ? found.spec.report : undefined;
-}
-
-function stackOf(stacks: Store<Stack>, { metadata }: Update): Stack | undefined {
+function stackOf(stacks: Store<Stack>, update: Update): Stack | undefined {
+  const { metadata } = update;
   const owner = metadata.ownerReferences?.find(({ kind }) => kind === stackKind.kind);
   const stack = owner && stacks.get(refKey({ namespace: metadata.namespace ?? "", name: owner.name }));
-  return stack?.metadata.uid === owner?.uid ? stack : undefined;
+  return stack && isUpdateOf(update, stack) ? stack : undefined;
 }
 
 const isPreviewOfCommit = (update: Update): boolean =>
@@ -105,29 +117,11 @@ function pullRequestOf(stack: Stack): { readonly pullRequest?: number } {
   return pullRequest === undefined ? {} : { pullRequest };
 }
 
-/** A Stack that still previews pull requests reports itself which of its previews have no result. */
-function isAbandoned(stacks: Store<Stack>, preview: Stack): boolean {
-  const owner = parentOf(preview);
-  if (!owner || !isDeleting(preview) || pullRequestNumberOf(preview) === undefined) return false;
-  const parent = stacks.get(refKey({ namespace: preview.metadata.namespace ?? "", name: owner.name }));
-  return parent?.metadata.uid !== owner.uid || !wantsPreviews(parent);
-}
-
-/** The other Updates that the Stack owns. Anybody may create one in its Workspace. */
+/** The other Updates of the Stack. Anybody may create one in its Workspace. */
 function siblingsOf(updates: Store<Update>, stack: Stack, update: Update): Update[] {
-  const owner = { uid: stack.metadata.uid ?? "" };
   return updates
     .byIndex(workspaceIndex, workspaceKeyOf(update))
-    .filter((other) => other.metadata.uid !== update.metadata.uid && isOwnedBy(other, owner));
-}
-
-/** Times have a resolution of a second. An Update is created when the one before it has ended. */
-function isLater(other: Update, update: Update): boolean {
-  const [one, two] = [other, update].map(({ metadata }) => metadata.creationTimestamp ?? "");
-  if (one !== two) return (one ?? "") > (two ?? "");
-  if (isComplete(other) !== isComplete(update)) return isComplete(update);
-  const [oneEnd, twoEnd] = [other, update].map(({ metadata, status }) => `${status?.endTime ?? ""} ${metadata.name}`);
-  return (oneEnd ?? "") > (twoEnd ?? "");
+    .filter((other) => other.metadata.uid !== update.metadata.uid && isUpdateOf(other, stack));
 }
 
 /** That of the latest Update that has recorded one. */

@@ -6,6 +6,8 @@ export type Outcome =
   | { readonly kind: "unchanged" }
   /** For the forge, which others are calling. */
   | { readonly kind: "waiting" }
+  /** For the end of the forge's rest. */
+  | { readonly kind: "resting" }
   /** A later Update reports about the commit. */
   | { readonly kind: "superseded" }
   /** The Update has ended, and nothing about it is reported yet. */

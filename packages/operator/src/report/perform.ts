@@ -7,7 +7,7 @@ import { decodeContent, type RecordContent } from "@pko/records";
 import { forgeCredentials, secretValues } from "../forge/credentials.ts";
 import type { ForgeLimits, ForgeState } from "../forge/forge-limits.ts";
 import type { OpenHttp } from "../forge/open-http.ts";
-import { versionOf } from "../inputs/reference-poller.ts";
+import { versionOf, type PolledObject } from "../inputs/reference-poller.ts";
 import { updateRecords } from "../kinds.ts";
 import { findSecret } from "../shared/objects/find-secret.ts";
 import { readOutputs } from "../shared/outputs/stored-outputs.ts";
@@ -23,9 +23,12 @@ export interface ReportTools {
   readonly limits: ForgeLimits;
   readonly lanes: Lanes;
   readonly open: OpenHttp;
+  /** The monotonic clock. */
   readonly now: () => number;
   /** Until the status shows it, or the Update is deleted. */
   readonly unrecorded: Map<Key, Delivered>;
+  /** Retries as soon as the Secret has changed. */
+  readonly followSecret: (key: Key, secret: PolledObject, line: string) => void;
   /** For the metric. */
   readonly count: (answer: Answer) => void;
 }
@@ -47,6 +50,8 @@ export async function performReport(tools: ReportTools, step: Step, context: Con
       if (answer === "busy") return { kind: "replan", facts: { subject: { ...subject, forge: busy(subject) } } };
       tools.count(answer);
       if (answer.kind === "delivered") tools.unrecorded.set(keyOf(update), answer);
+      // Not only when the failure is recorded: another controller may have written the status at the same time.
+      else tools.followSecret(keyOf(update), access.secret, forgeLine(subject.stack, subject.target.url));
       return { kind: "replan", facts: { answer } };
     }
   }

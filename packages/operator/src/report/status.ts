@@ -19,6 +19,7 @@ function reportFor(outcome: Outcome, before: UpdateReport | undefined, now: stri
   switch (outcome.kind) {
     case "unchanged":
     case "waiting":
+    case "resting":
       return before;
     case "superseded":
       return undefined;

@@ -42,6 +42,7 @@ export interface Subject {
   readonly plan?: PlanFate;
   /** The ID of the comment, as this or an earlier Update of the Stack has recorded it. */
   readonly commentID?: string;
+  /** The end of the rest is a wall-clock time. */
   readonly forge: ForgeState;
 }
 
@@ -87,6 +88,6 @@ export type Answer =
 /** What a pass remembers about attempts that failed. */
 export interface ReportMemory {
   readonly failures: number;
-  /** In milliseconds since the epoch. */
+  /** On the monotonic clock. A view has it as a wall-clock time. */
   readonly retryAt: number;
 }

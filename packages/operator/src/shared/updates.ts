@@ -1,6 +1,17 @@
 /** Reading Updates: by their Workspace, from the store or from the API server. */
-import { isComplete, parseDuration, triggerAnnotation, type Update, type Workspace } from "@pko/api";
 import {
+  isComplete,
+  parseDuration,
+  stackKind,
+  triggerAnnotation,
+  workspaceKind,
+  workspaceNameOf,
+  type Stack,
+  type Update,
+  type Workspace,
+} from "@pko/api";
+import {
+  isOwnedBy,
   keyOf,
   metadataOf,
   refKey,
@@ -83,6 +94,43 @@ export function expiryOf(update: Update): number | undefined {
 
 export function workspaceKeyOf({ metadata, spec }: Update): Key {
   return refKey({ namespace: metadata.namespace ?? "", name: spec?.workspaceName ?? "" });
+}
+
+/**
+ * Whether the operator has created the Update for the Stack: anybody who may create Updates can name its UID among the owners, so
+ * the controller must be its Workspace, or the Stack itself, as the Go operator set it (docs/adr/0011). The UID of the Workspace is not
+ * compared: another one of the same name may have replaced it. When a Workspace is deleted, the garbage collector removes the reference
+ * to it, and the Update stays, without a controller.
+ */
+export function isUpdateOf(update: Update, { metadata }: Pick<Stack, "metadata">): boolean {
+  const { name = "", uid = "" } = metadata;
+  const controller = controllerOf(update);
+  if (!isOwnedBy(update, { uid })) return false;
+  if (!controller) return update.spec?.workspaceName === workspaceNameOf(name);
+  return controller.uid === uid || isWorkspaceOf(controller, name);
+}
+
+/** The same for a Stack that no longer exists: the garbage collector may have removed the reference to it. */
+export function isUpdateOfFormer(update: Update, name: string): boolean {
+  const stacks = update.metadata.ownerReferences?.filter(({ kind }) => kind === stackKind.kind) ?? [];
+  return isWorkspaceOf(controllerOf(update), name) && stacks.every((each) => each.name === name);
+}
+
+type OwnerReference = NonNullable<Update["metadata"]["ownerReferences"]>[number];
+
+const controllerOf = ({ metadata }: Update): OwnerReference | undefined =>
+  metadata.ownerReferences?.find(({ controller }) => controller);
+
+const isWorkspaceOf = (owner: OwnerReference | undefined, stack: string): boolean =>
+  owner?.kind === workspaceKind.kind && owner.name === workspaceNameOf(stack);
+
+/** Times have a resolution of a second. An Update is created when the one before it has ended. */
+export function isLater(other: Update, update: Update): boolean {
+  const [one, two] = [other, update].map(({ metadata }) => metadata.creationTimestamp ?? "");
+  if (one !== two) return (one ?? "") > (two ?? "");
+  if (isComplete(other) !== isComplete(update)) return isComplete(update);
+  const [oneEnd, twoEnd] = [other, update].map(({ metadata, status }) => `${status?.endTime ?? ""} ${metadata.name}`);
+  return (oneEnd ?? "") > (twoEnd ?? "");
 }
 
 export const stacksOf = ({ spec }: Workspace): string[] => spec?.stacks?.map(({ name }) => name) ?? [];

@@ -489,7 +489,7 @@ test("a truncated list is reported, and the previews that it lacks stay in the s
   });
   const status = pullRequestsStatus(view, planPullRequests(view));
   expect(status.pullRequests?.map(({ number }) => number)).toEqual([3, 1]);
-  expect(conditionOf(view)?.message).toContain("more open pull requests than the operator reads");
+  expect(conditionOf(view)?.message).toContain("more open pull requests, or longer ones, than the operator reads");
   const closed = pullRequestEvents(view, planPullRequests(view)).filter(({ reason }) => reason.endsWith("Closed"));
   expect(closed.map(({ message }) => message)).toEqual([expect.stringContaining("Pull request 2 ") as string]);
 });

@@ -14,11 +14,16 @@ export type ReportedState = NonNullable<UpdateReport["state"]>;
 type Fate = Partial<Pick<Subject, "plan" | "isAbandoned">>;
 
 export function reportedState(update: Update, { plan, isAbandoned = false }: Fate): ReportedState {
+  if (isAbandoned && !hasResult(update)) return "error";
   if (isConditionTrue(update, "Failed")) return "failure";
   if (isConditionTrue(update, "Complete")) return plan ? planState(plan) : "success";
-  if (isAbandoned) return "error";
   return update.status?.startTime === undefined ? "pending" : "running";
 }
+
+const endsWithoutResult: ReadonlySet<string | undefined> = new Set(["Canceled", "Aborted", "Unknown"]);
+
+const hasResult = (update: Update): boolean =>
+  isConditionTrue(update, "Complete") && !endsWithoutResult.has(findCondition(update, "Failed")?.reason);
 
 function planState(plan: PlanFate): ReportedState {
   switch (plan.kind) {
@@ -105,9 +110,12 @@ export function linkOf({ metadata, status }: Update, { settings }: Subject): str
   return permalink?.protocol === "https:" ? permalink.href : undefined;
 }
 
-/** Only previews of pull requests that have ended. */
-export const isCommentDue = (update: Update, { pullRequest }: Subject): boolean =>
-  pullRequest !== undefined && operationOf(update) === "preview" && isConditionTrue(update, "Complete");
+/** Only previews of pull requests that have ended. The comment about an abandoned one shows the last preview with a result. */
+export const isCommentDue = (update: Update, { pullRequest, isAbandoned }: Subject): boolean =>
+  pullRequest !== undefined &&
+  operationOf(update) === "preview" &&
+  isConditionTrue(update, "Complete") &&
+  (!isAbandoned || hasResult(update));
 
 /** The comment of a later preview must not be replaced, however late this report arrives. */
 export const isCommentSent = (update: Update, subject: Subject): boolean =>

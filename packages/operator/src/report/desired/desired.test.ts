@@ -3,10 +3,10 @@ import type { UpdateStatus } from "@pko/api";
 import { forgeTypes, maxCommentLength, type ForgeType } from "@pko/forge";
 import { emptyContent, type RecordContent, type RunEvent } from "@pko/records";
 
-import { failed, running, stack, subject, succeeded, updateOf, withdrawn } from "../testing/views.ts";
+import { ended, failed, running, stack, subject, succeeded, updateOf, withdrawn } from "../testing/views.ts";
 import type { Details, PlanFate, Subject } from "../view.ts";
 import { commentBody } from "./comment.ts";
-import { commitStatus, markerOf } from "./commit-status.ts";
+import { commitStatus, isCommentSent, markerOf } from "./commit-status.ts";
 import { code, codeBlock, link } from "./markdown.ts";
 
 const previewSpec = { type: "preview", stackName: "acme/web/prod" };
@@ -53,11 +53,19 @@ test.each(statuses)("the status of an Update that %s", (...row) => {
 test.each([
   ["waits", {}, "error", "no result: its Stack no longer previews pull requests"],
   ["runs", running, "error", "no result: its Stack no longer previews pull requests"],
+  ["was withdrawn", withdrawn, "error", "no result: its Stack no longer previews pull requests"],
+  ["was cancelled", ended("Canceled"), "error", "no result: its Stack no longer previews pull requests"],
+  ["was interrupted", ended("Aborted"), "error", "no result: its Stack no longer previews pull requests"],
+  ["may not have stopped", ended("Unknown"), "error", "no result: its Stack no longer previews pull requests"],
+  ["failed", ended("UpdateFailed"), "failure", "the preview failed"],
   ["succeeded", succeeded, "success", "1 to replace, 3 to delete, 2 to create, 4 unchanged"],
 ])("the status of an abandoned preview that %s", (...row) => {
   const [, status, state, description] = row;
   const update = updateOf(status, { spec: previewSpec });
-  expect(commitStatus({ update, subject: { ...subject, isAbandoned: true } })).toMatchObject({ state, description });
+  const abandoned = { ...subject, pullRequest: 7, isAbandoned: true };
+  expect(commitStatus({ update, subject: abandoned })).toMatchObject({ state, description });
+  // The comment shows the last preview with a result.
+  expect(isCommentSent(update, abandoned)).toBe(state !== "error");
 });
 
 const fates: readonly (readonly [string, PlanFate, string, string])[] = [

@@ -4,6 +4,7 @@ import type { ForgeErrorKind } from "@pko/forge";
 import { firstDecision } from "@pko/kube";
 
 import { jittered } from "../../shared/pauses.ts";
+import { temporaryProblems } from "../../shared/reports.ts";
 import { commentBody } from "../desired/comment.ts";
 import { commitStatus, isCommentSent, markerOf, reportDigest, reportedState } from "../desired/commit-status.ts";
 import * as messages from "../messages.ts";
@@ -35,14 +36,12 @@ const problems: Readonly<Record<ForgeErrorKind, ReportProblem>> = {
   unavailable: "Unavailable",
 };
 
-const temporary: ReadonlySet<ReportProblem> = new Set(["RateLimited", "Unavailable"]);
-
 function failed(
   view: ReportView,
   problem: ReportProblem,
   details: { message: string; retryAfterMs?: number },
 ): ReportPlan {
-  const { leastMs, mostMs } = temporary.has(problem) ? temporaryPause : lastingPause;
+  const { leastMs, mostMs } = temporaryProblems.has(problem) ? temporaryPause : lastingPause;
   const { failures = 0 } = view.memory ?? {};
   const growing = Math.min(mostMs, leastMs * 2 ** failures);
   const pause = jittered(Math.max(growing, details.retryAfterMs ?? 0), view.update.metadata.uid ?? "");
@@ -114,7 +113,7 @@ function pausing({ now, memory }: ReportView): ReportPlan | undefined {
 
 function forgeResting({ now, subject }: ReportView): ReportPlan | undefined {
   const { restUntil = 0 } = subject?.forge ?? {};
-  return restUntil > now ? keep(restUntil) : undefined;
+  return restUntil > now ? { ...keep(restUntil), outcome: { kind: "resting" } } : undefined;
 }
 
 function forgeBusy({ now, subject }: ReportView): ReportPlan | undefined {

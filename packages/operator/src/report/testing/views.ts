@@ -31,6 +31,14 @@ export const subject: Subject = {
 export const secret = { kind: "Secret", namespace: "apps", name: "forge", version: "1" } as const;
 export const access: Access = { kind: "found", secret, credentials: { kind: "token", token: "t" } };
 
+/** Of an Update that the operator has created for a Stack: its Workspace, and the Stack. */
+export const ownersOf = (name: string, uid: string): [Owner, Owner] => [
+  { apiVersion: "auto.pulumi.com/v1alpha1", kind: "Workspace", name, uid: `${uid}-workspace`, controller: true },
+  { apiVersion: "pulumi.com/v1", kind: "Stack", name, uid, controller: false },
+];
+
+type Owner = NonNullable<Update["metadata"]["ownerReferences"]>[number];
+
 export function updateOf(status: UpdateStatus = {}, changes: Partial<Update> = {}): Update {
   return {
     apiVersion: "auto.pulumi.com/v1alpha1",
@@ -41,7 +49,7 @@ export function updateOf(status: UpdateStatus = {}, changes: Partial<Update> = {
       uid: "update-uid",
       creationTimestamp: "2030-01-01T00:00:00Z",
       annotations: { [triggerAnnotation]: JSON.stringify({ type: "up", revision: commit }) },
-      ownerReferences: [{ apiVersion: "pulumi.com/v1", kind: "Stack", name: "web", uid: "stack-uid" }],
+      ownerReferences: ownersOf("web", "stack-uid"),
     },
     spec: { workspaceName: "web", stackName: "acme/web/prod", type: "up" },
     status,
@@ -63,10 +71,12 @@ export const succeeded: UpdateStatus = {
   changes: { create: 2, replace: 1, delete: 3, same: 4 },
   conditions: [condition("Complete", "True"), condition("Failed", "False")],
 };
-export const failed: UpdateStatus = {
+/** Failed, for this reason. */
+export const ended = (reason: string): UpdateStatus => ({
   ...running,
-  conditions: [condition("Complete", "True"), condition("Failed", "True")],
-};
+  conditions: [condition("Complete", "True", reason), condition("Failed", "True", reason)],
+});
+export const failed = ended("Reason");
 export const withdrawn: UpdateStatus = {
   conditions: [condition("Complete", "True", "Canceled"), condition("Failed", "True", "Canceled")],
 };
