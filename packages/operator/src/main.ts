@@ -3,43 +3,51 @@
  * until a signal ends it.
  */
 import { version } from "@pko/api";
-import { inClusterCredentials, kubeconfigCredentials, logger, runToExit, type Logger } from "@pko/kube";
+import { inClusterCredentials, kubeconfigCredentials, logger, runToExit, type Logger, type Manager } from "@pko/kube";
 import { ownFlag } from "@pko/process/help";
 import { runProfile, serveProfiles } from "@pko/process/profiles";
+import { maskCredentials } from "@pko/records";
 
-import { operator } from "./operator.ts";
+import { operator, type OperatorContext } from "./operator.ts";
 import { operatorHelp, parseOptions } from "./options.ts";
 import { tuneRuntime } from "./runtime.ts";
 import { logLevelSwitch } from "./shared/channels/log-level.ts";
 
 async function run(args: readonly string[]): Promise<void> {
   const [command, ...rest] = args;
+  const own = ownFlag(args);
+  if (own === "version") return await print(`${version}\n`);
   if (command === "profile") return await print(await runProfile(rest));
   if (command === "console") {
     // The operator does not load it.
     const { runConsole } = await import("@pko/console");
     return await runConsole(rest, process.env);
   }
-  switch (ownFlag(args)) {
-    case "help":
-      return await print(operatorHelp());
-    case "version":
-      return await print(`${version}\n`);
-    case undefined:
-      return await runOperator(args);
-  }
+  return own === "help" ? await print(operatorHelp()) : await runOperator(args);
 }
 
 async function runOperator(args: readonly string[]): Promise<void> {
   const options = parseOptions(args, process.env);
   const logLevel = logLevelSwitch(options.log.level);
-  const log = logger({ ...options.log, level: () => logLevel.current }).child({ logger: "operator" });
+  // The API server, admission webhooks and Git servers may repeat a URL or a header in their messages.
+  const log = logger({ ...options.log, level: () => logLevel.current, redact: (text) => maskCredentials(text) }).child({
+    logger: "operator",
+  });
   offerProfiles(log);
-  const credentials =
-    options.kubeconfig === undefined ? await inClusterCredentials() : await kubeconfigCredentials(options.kubeconfig);
-  const manager = await operator({ options, credentials, log, logLevel, environment: process.env });
+  const manager = await start({ options, log, logLevel }).catch((error: unknown) => {
+    log.error("the operator cannot start", { error });
+    return process.exit(1);
+  });
   tuneRuntime({ isReady: () => manager.ready().ok });
   await runToExit(manager, log);
+}
+
+type Starting = Pick<OperatorContext, "options" | "log" | "logLevel">;
+
+async function start(starting: Starting): Promise<Manager> {
+  const { kubeconfig } = starting.options;
+  const credentials = kubeconfig === undefined ? await inClusterCredentials() : await kubeconfigCredentials(kubeconfig);
+  return await operator({ ...starting, credentials, environment: process.env });
 }
 
 /** Until the process ends. They are not worth failing for. */

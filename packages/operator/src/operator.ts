@@ -31,6 +31,7 @@ import {
   type Protection,
   type Registry,
   type ReflectorOptions,
+  type Service,
   type Key,
   type KubeObject,
   type Transport,
@@ -75,14 +76,13 @@ import { UpdateTraces } from "./shared/traces/update-traces.ts";
 import { receiverIndexers } from "./webhooks/paths.ts";
 import { createWebhooks, type Webhooks } from "./webhooks/webhooks.ts";
 import { podIndexers, statefulSetIndexers, workspaceController } from "./workspace/index.ts";
-import { exposeWorkspaces } from "./workspace-metrics.ts";
 
 const component = "pulumi-kubernetes-operator";
 /** The component names of the Go operator's controllers. */
 const eventSource = ({ kind = "" }: { readonly kind?: string }): string => `${kind.toLowerCase()}-controller`;
 const ofWorkspaces = { labelSelector: `${autoComponentLabel}=workspace` };
 
-interface OperatorContext {
+export interface OperatorContext {
   readonly options: Options;
   readonly credentials: Credentials;
   readonly log: Logger;
@@ -167,16 +167,14 @@ export async function operator(context: OperatorContext): Promise<Manager> {
     reportController({ ...shared, ...reflectors, suspension, githubApps, http: forgeSettings(options) }),
     pullRequestController({ ...shared, reflector: reflectors.stacks, updates: reflectors.updates, ...followed }),
   ];
-  // Workspaces without a pod get a certificate when they wake.
-  const stopFollowingCa = ca.follow(() => enqueueAll(workspaceControl, workspacesWithPods(reflectors)));
 
   return manager({
     reflectors: { ...reflectors, ...workspaceClasses },
     controllers: [stackControl, workspaceControl, updateControl, ...otherControls],
-    services: webhooks.serve({ store: reflectors.receivers.store, metrics, isLeading: () => elector.isCertain() }),
+    services: services({ ca, webhooks, reflectors, workspaceControl, elector, metrics }),
     elector,
     ...(await endpoints(options, reading)),
-    flush: () => endTerm({ references, stopFollowingCa, slots: limited, events, preparing, running, traces }),
+    flush: () => endTerm({ references, slots: limited, events, preparing, running, traces }),
     log,
     metrics,
     clock,
@@ -200,9 +198,8 @@ function exposeOperator(metrics: Registry, reflectors: ReturnType<typeof sharedR
     labels: ["version", "bun"],
   });
   build.set({ version, bun: Bun.version }, 1);
-  const { updates, workspaces, statefulSets, pods } = reflectors;
+  const { updates, workspaces } = reflectors;
   exposeStuckPods(metrics, { updates: updates.store, workspaces: workspaces.store });
-  exposeWorkspaces(metrics, { workspaces: workspaces.store, statefulSets: statefulSets.store, pods: pods.store });
 }
 
 interface ApiParts {
@@ -229,7 +226,6 @@ async function openApi(context: OperatorContext, { metrics, webhooks, clock }: A
 
 interface TermParts {
   readonly references: Pick<ReferencePoller, "stop">;
-  readonly stopFollowingCa: () => void;
   readonly slots: Pick<Slots, "clear">;
   readonly events: Pick<EventRecorder, "flush">;
   readonly preparing: { stop(): Promise<unknown> };
@@ -241,7 +237,6 @@ interface TermParts {
 async function endTerm(parts: TermParts): Promise<void> {
   // The controllers have stopped, so none of their passes can follow or claim anything from here on.
   parts.references.stop();
-  parts.stopFollowingCa();
   parts.slots.clear();
   await Promise.all([parts.events.flush(), parts.preparing.stop(), parts.running.stop()]);
   await parts.traces?.flush();
@@ -251,6 +246,27 @@ async function loadCa(options: Parameters<typeof operatorCa>[0]): Promise<Return
   const ca = operatorCa(options);
   await ca.load();
   return ca;
+}
+
+interface ServiceParts {
+  readonly ca: Pick<ReturnType<typeof operatorCa>, "follow">;
+  readonly webhooks: Webhooks;
+  readonly reflectors: ReturnType<typeof sharedReflectors>;
+  readonly workspaceControl: Controller;
+  readonly elector: Elector;
+  readonly metrics: Registry;
+}
+
+/** They also run on standby: a replica may lead again after it has lost its Lease. */
+function services(parts: ServiceParts): readonly Service[] {
+  const { ca, webhooks, reflectors, workspaceControl, elector, metrics } = parts;
+  const followCa = (): (() => Promise<void>) => {
+    // Workspaces without a pod get a certificate when they wake.
+    const stop = ca.follow(() => enqueueAll(workspaceControl, workspacesWithPods(reflectors)));
+    return () => Promise.resolve(stop());
+  };
+  const { store } = reflectors.receivers;
+  return [{ start: followCa }, ...webhooks.serve({ store, metrics, isLeading: () => elector.isCertain() })];
 }
 
 interface SlotParts {
@@ -320,7 +336,7 @@ function sharedReflectors(reading: Client, options: Options, { log, clock }: Pic
       watched({ indexers: { ...updateIndexers, ...ownedUpdateIndexers }, archive: restsUntil }),
     ),
     approvals: reflector(reading, approvals, watched({ indexers: approvalIndexers })),
-    receivers: reflector(reading, receivers, watched({ indexers: receiverIndexers })),
+    receivers: reflector(reading, receivers, watched({ indexers: receiverIndexers, timing: unhurried })),
     notifications: reflector(reading, notifications, watched({ timing: unhurried })),
     // Never their content, which would take more memory than everything else.
     records: reflector(reading, metadataOf(updateRecords), watched({ trim: trimRecord, timing: unhurried })),

@@ -16,6 +16,7 @@ const workspaces: Readonly<Record<string, { replicas?: number; phase?: string }>
   idle: { replicas: 0 },
   terminating: { replicas: 0, phase: "Running" },
   new: {},
+  outwaited: { replicas: 0 },
 };
 
 const workspace = (name: string): Workspace => ({ ...workspaceKind, metadata: { namespace, name } });
@@ -33,6 +34,7 @@ function exposed(): string {
         return replicas === undefined ? undefined : ({ metadata: {}, spec: { replicas } } as ApiObject<StatefulSet>);
       },
     },
+    hasNotStarted: (key) => key === `${namespace}/outwaited`,
     pods: {
       get(key) {
         const phase = find(key, podNameOf)?.phase;
@@ -46,14 +48,15 @@ function exposed(): string {
 test("counts the workspaces whose pod is running, pending or missing, and those that are scaled to zero", () => {
   expect(exposed().match(/^workspaces\{.*$/gm)).toEqual([
     'workspaces{state="running"} 1',
-    'workspaces{state="pending"} 2',
+    'workspaces{state="pending"} 3',
     'workspaces{state="scaledToZero"} 3',
   ]);
 });
 
-test("names the workspaces that wait for their pod, including a pod that admission rejects", () => {
+test("names the workspaces that wait for their pod, even if it was rejected, or deleted before it started", () => {
   expect(exposed().match(/^workspaces_pod_pending\{.*$/gm)).toEqual([
     'workspaces_pod_pending{namespace="team",name="unschedulable"} 1',
     'workspaces_pod_pending{namespace="team",name="rejected"} 1',
+    'workspaces_pod_pending{namespace="team",name="outwaited"} 1',
   ]);
 });

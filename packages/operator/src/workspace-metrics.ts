@@ -1,6 +1,6 @@
 /** Where workspaces have their pods: how many run, how many are scaled to zero, and which wait for theirs. */
 import { podNameOf, statefulSetNameOf, type Workspace } from "@pko/api";
-import { refKey, type ApiObject, type Registry, type Store } from "@pko/kube";
+import { refKey, type ApiObject, type Key, type Registry, type Store } from "@pko/kube";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
@@ -8,6 +8,8 @@ interface Stores {
   readonly workspaces: Pick<Store<Workspace>, "list">;
   readonly statefulSets: Pick<Store<ApiObject<StatefulSet>>, "get">;
   readonly pods: Pick<Store<ApiObject<Pod>>, "get">;
+  /** Whether its pod was deleted before it started, because others waited for its slot. It is created again later. */
+  readonly hasNotStarted: (key: Key) => boolean;
 }
 
 const states = ["running", "pending", "scaledToZero"] as const;
@@ -44,7 +46,9 @@ interface WorkspaceName {
   readonly name: string;
 }
 
-function stateOf({ namespace, name }: WorkspaceName, { statefulSets, pods }: Stores): State {
+function stateOf({ namespace, name }: WorkspaceName, { statefulSets, pods, hasNotStarted }: Stores): State {
+  // Otherwise, the alert for such a pod would never fire: it has five minutes at a time.
+  if (hasNotStarted(refKey({ namespace, name }))) return "pending";
   const statefulSet = statefulSets.get(refKey({ namespace, name: statefulSetNameOf(name) }));
   if ((statefulSet?.spec?.replicas ?? 0) === 0) return "scaledToZero";
   const pod = pods.get(refKey({ namespace, name: podNameOf(name) }));

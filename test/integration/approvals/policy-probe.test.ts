@@ -2,7 +2,16 @@
 import { expect, test } from "bun:test";
 import { customResourceDefinitions, stackFinalizer } from "@pko/api";
 import { quickstartObjects } from "@pko/install";
-import { builtin, manualClock, type Client } from "@pko/kube";
+import {
+  builtin,
+  connect,
+  logger,
+  manualClock,
+  metricsRegistry,
+  requestTelemetry,
+  type Client,
+  type ConnectOptions,
+} from "@pko/kube";
 import { approvals, policyProbe, stacks } from "@pko/operator";
 import { startApiServer, waitFor, type ApiServer } from "@pko/testkit";
 
@@ -34,6 +43,16 @@ async function checked(client: Client, namespace = "default"): Promise<string> {
   await settled.promise;
   const state = probe.state(namespace);
   return state.kind === "missing" ? `${state.kind}: ${state.policy}` : state.kind;
+}
+
+/** What the metrics and the log show about one check. */
+async function reported(open: (options: ConnectOptions) => Promise<Client> | Client): Promise<object> {
+  const metrics = metricsRegistry();
+  const lines: string[] = [];
+  const log = logger({ write: (line) => lines.push(line) });
+  await checked(await open({ onResponse: requestTelemetry({ log, metrics }) }));
+  const codes = metrics.expose().matchAll(/^rest_client_requests_total\{code="(.*?)"/gm);
+  return { codes: Array.from(codes, ([, code]) => code), lines };
 }
 
 async function stackIn(server: ApiServer, namespace: string): Promise<void> {
@@ -69,6 +88,10 @@ test(
 
       const { metadata } = await server.client.get(stacks, { namespace: "default", name: "web" });
       expect(metadata.annotations).toBeUndefined();
+      // An alert reports requests that are rejected, and these denials are no problem.
+      expect(await reported((options) => connect(server.credentials, options))).toEqual({ codes: [], lines: [] });
+      const denied = await reported((options) => server.clientFor({ name: "decidedBy" }, options));
+      expect(denied).toEqual({ codes: ["403"], lines: [expect.stringContaining("no role grants it")] });
       expect((await server.client.list(approvals)).items).toEqual([]);
 
       await server.client.create(builtin.namespaces, {

@@ -178,10 +178,6 @@ export class Operator implements AsyncDisposable {
     ]);
   }
 
-  async flushEvents(): Promise<void> {
-    await this.#recorder.flush();
-  }
-
   /** Ends like a process: its connections are closed, and the runs of agents continue. */
   async stop(): Promise<void> {
     this.#stop.abort();

@@ -1,6 +1,8 @@
 /** What a user of a test may do in a namespace. */
 import { resource, type Client, type KubeObject, type ObjectRef } from "@pko/kube";
 
+import { waitUntilEffective } from "../../rights/account.ts";
+
 const group = "rbac.authorization.k8s.io";
 const kindOf = (kind: string, plural: string) =>
   resource<KubeObject>({ apiVersion: `${group}/v1`, kind, plural, namespaced: true });
@@ -24,11 +26,15 @@ interface Grant {
   readonly rules: readonly Rule[];
 }
 
-/** `ref` names the role and its binding. */
+/** `ref` names the role and its binding. Returns when they are effective. */
 export async function grant(client: Client, ref: Required<ObjectRef>, { subject, rules }: Grant): Promise<void> {
   const { name, namespace } = ref;
   const metadata = { name, namespace };
   const roleRef = { apiGroup: group, kind: "Role", name };
   await client.create(roles, { ...roles, metadata, rules } as KubeObject);
   await client.create(bindings, { ...bindings, metadata, roleRef, subjects: [subject] } as KubeObject);
+  await waitUntilEffective(client, { name, namespace, rules }, { user: userNameOf(subject) });
 }
+
+const userNameOf = (subject: Subject): string =>
+  subject.kind === "User" ? subject.name : `system:serviceaccount:${subject.namespace}:${subject.name}`;

@@ -3,8 +3,9 @@
  * the operators that the test starts. Each kind of test extends it with what it does: StackScene, WorkspaceScene,
  * UpdateScene, CaScene.
  */
-import { builtin, type Client, type KubeObject, type ObjectRef, type Resource } from "@pko/kube";
+import { builtin, type ApiObject, type Client, type KubeObject, type ObjectRef, type Resource } from "@pko/kube";
 import { checkStatus, faultProxy, testNamespace, waitFor, type FaultProxy, type TestNamespace } from "@pko/testkit";
+import type { Event } from "kubernetes-types/events/v1";
 
 import { OperatorRights } from "../../rights/operator-rights.ts";
 import { apiServerWithApi } from "../api/install.ts";
@@ -97,6 +98,16 @@ export abstract class Scene implements AsyncDisposable {
     }
     const status = JSON.stringify(last && "status" in last ? last.status : undefined, undefined, 1);
     throw new Error(`${resource.kind} ${name} is not ${what} after ${timeoutMs} ms: ${status}`, { cause });
+  }
+
+  /** The events with this reason, as soon as there is one: an event follows the status that it explains. */
+  async events(reason: string): Promise<readonly ApiObject<Event>[]> {
+    const recorded = async (): Promise<readonly ApiObject<Event>[] | undefined> => {
+      const { items } = await this.client.list(builtin.events, { namespace: this.namespace });
+      const matching = items.filter((event) => event.reason === reason);
+      return matching.length > 0 ? matching : undefined;
+    };
+    return await waitFor(recorded, { timeoutMs: 60_000, what: `an event ${reason}` });
   }
 
   protected async untilDeleted(resource: Resource, name: string): Promise<void> {

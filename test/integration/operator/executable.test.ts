@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-import { leaseName, logLevelAnnotation, version } from "@pko/api";
+import { caSecretName, leaseName, logLevelAnnotation, version } from "@pko/api";
 import { builtin } from "@pko/kube";
 import { stacks } from "@pko/operator";
 import { freePort, spawnChild, startApiServer, waitFor, type ApiServer, type ChildProcess } from "@pko/testkit";
@@ -53,12 +53,13 @@ const flags = async (): Promise<string[]> => [
 
 type Line = Readonly<Record<string, unknown>>;
 
-async function logged(what: string, matches: (line: Line) => boolean): Promise<Line> {
+/** The line that matches, or the last of `count` such lines. */
+async function logged(what: string, matches: (line: Line) => boolean, count = 1): Promise<Line> {
   const find = async (): Promise<Line | undefined> => {
     const lines = (await Bun.file(join(folder, "log")).text()).split("\n").filter((line) => line !== "");
-    return lines.map((line) => JSON.parse(line) as Line).find(matches);
+    return lines.map((line) => JSON.parse(line) as Line).filter(matches)[count - 1];
   };
-  return await waitFor(find, { what, timeoutMs: 60_000 });
+  return await waitFor(find, { what, timeoutMs: 120_000 });
 }
 
 const maxBuffer = 2 ** 30;
@@ -70,13 +71,20 @@ const profile = async (...args: string[]): Promise<unknown> =>
 describe("the executable of the operator", () => {
   test("has no other file", () => expect(existsSync(`${executable}.map`)).toBe(false));
 
-  test("prints its version", async () => expect(await runExecutable("--version")).toBe(`${version}\n`));
+  test.each([[[]], [["profile"]], [["console"]]])("prints its version, also for the command %p", async (command) => {
+    expect(await runExecutable(...command, "--version")).toBe(`${version}\n`);
+  });
 
   test("prints its flags, and those of its commands", async () => {
     expect(await runExecutable("--help")).toContain("  --log-format VALUE\n      The log format: json or console.");
     expect(await runExecutable("console", "--help")).toContain("--hosts VALUE");
     expect(await runExecutable("profile", "--help")).toContain("--seconds VALUE");
   });
+});
+
+test("the log names the Secret of the CA", async () => {
+  const line = await logged("the CA", ({ msg }) => msg === "CA stored in a new Secret");
+  expect(line).toMatchObject({ logger: "operator.ca", namespace, secretName: caSecretName });
 });
 
 test(
@@ -101,6 +109,20 @@ test(
     expect(line["reconcileID"]).toMatch(/^[0-9a-f]{10}$/);
     await annotate(null);
     await logged("the configured level", ({ msg, to }) => msg === "the log level was changed" && to === "info");
+  },
+  testTimeoutMs,
+);
+
+test(
+  "a replica that has lost its Lease and leads again restores the Secret of its CA",
+  async () => {
+    const renewTime = new Date().toISOString().replace("Z", "000Z");
+    const body = { spec: { holderIdentity: "another", leaseDurationSeconds: 1, renewTime } };
+    await server.client.patch(builtin.leases, { namespace, name: leaseName }, { patch: { type: "merge", body } });
+    await logged("the replica to lead again", ({ msg }) => msg === "leading", 2);
+    await server.client.delete(builtin.secrets, { namespace, name: caSecretName });
+    await logged("another CA", ({ msg }) => msg === "CA stored in a new Secret", 2);
+    expect(await server.client.find(builtin.secrets, { namespace, name: caSecretName })).toBeDefined();
   },
   testTimeoutMs,
 );

@@ -20,18 +20,6 @@ async function isAwaiting(scene: StackScene, not?: ApprovalRequest): Promise<App
   return stack.status.approval;
 }
 
-const events = async (scene: StackScene): Promise<string[]> => {
-  const { items } = await scene.client.list(
-    { apiVersion: "v1", kind: "Event", plural: "events", namespaced: true },
-    { namespace: scene.namespace },
-  );
-  return items.flatMap((event) => ("reason" in event ? [String(event.reason)] : []));
-};
-
-const hasEvent = async (scene: StackScene, reason: string): Promise<void> => {
-  await waitFor(async () => (await events(scene)).includes(reason), { what: `the event ${reason}` });
-};
-
 async function awaitingStage(
   spec: Partial<StackSpec> = always,
 ): Promise<{ scene: StackScene; request: ApprovalRequest }> {
@@ -70,7 +58,7 @@ describe("a Stack that requires approvals", () => {
         reason: "reviewed",
         appliedBy: scene.simulator.runs[1]?.name ?? "",
       });
-      for (const reason of ["StackAwaitingApproval", "StackApproved", "StackCreated"]) await hasEvent(scene, reason);
+      for (const reason of ["StackAwaitingApproval", "StackApproved", "StackCreated"]) await scene.events(reason);
 
       await scene.program("program", "two");
       const next = await isAwaiting(scene, request);
@@ -104,15 +92,15 @@ describe("a Stack that requires approvals", () => {
   test(
     "makes a new plan when the plan expires, and ignores a late approval",
     async () => {
-      const { scene, request } = await awaitingStage({ approval: { required: "Always", expiresAfterSeconds: 600 } });
+      const { scene, request } = await awaitingStage({ approval: { required: "Always", expiresAfterSeconds: 3600 } });
       await using _ = scene;
-      scene.jump(590_000);
+      scene.jump(3_500_000);
       await scene.fence();
       expect(scene.runs).toEqual(["preview@1"]);
-      scene.jump(11_000);
+      scene.jump(101_000);
       const next = await isAwaiting(scene, request);
       expect(scene.runs).toEqual(["preview@1", "preview@1"]);
-      await hasEvent(scene, "StackApprovalExpired");
+      await scene.events("StackApprovalExpired");
       await decide(scene, request);
       await scene.fence();
       expect((await scene.get("web")).status?.approval).toEqual(next);
@@ -127,7 +115,7 @@ describe("a Stack that requires approvals", () => {
       await using _ = scene;
       await scene.program("program", "two");
       const next = await isAwaiting(scene, request);
-      await hasEvent(scene, "StackApprovalSuperseded");
+      await scene.events("StackApprovalSuperseded");
       await decide(scene, request);
       await scene.fence();
       expect(scene.runs).toEqual(["preview@1", "preview@2"]);

@@ -331,19 +331,16 @@ describe("workspaces and updates", () => {
       scene.simulator.script.update = () => ({ end: "succeeded" });
       scene.jump(11_000);
       await Promise.all([scene.isReady("strict"), scene.isReady("patient")]);
-      const reasons = async (): Promise<boolean> => {
-        const { items } = await scene.client.list(builtin.events, { namespace: scene.namespace });
-        const reported = new Set(items.map(({ reason }) => reason));
-        return reported.has("StackUpdateConflictDetected") && reported.has("StackCreated");
-      };
-      await waitFor(reasons, { timeoutMs: 45_000 });
-      const count = 'stack_update_duration_seconds_count{type="up",result="succeeded"} 2\n';
-      await waitFor(() => scene.operator.metrics.expose().includes(count), {
+      for (const reason of ["StackUpdateConflictDetected", "StackCreated"]) await scene.events(reason);
+      const counted = [
+        'stack_update_duration_seconds_count{type="up",result="succeeded"} 2\n',
+        `stacks_failing{namespace="${scene.namespace}",name="strict"} 0\n`,
+      ];
+      await waitFor(() => counted.every((line) => scene.operator.metrics.expose().includes(line)), {
         what: "the updates to be counted, which follows the status",
       });
       const exposed = scene.operator.metrics.expose();
       expect(exposed).toContain("stacks_active 2\n");
-      expect(exposed).toContain(`stacks_failing{namespace="${scene.namespace}",name="strict"} 0\n`);
       expect(exposed).toContain('controller_runtime_reconcile_errors_total{controller="stack-controller"} 0\n');
       expect(exposed).toContain('stack_time_to_first_update_seconds_count{result="failed"} 2\n');
     },

@@ -1,7 +1,5 @@
 /** Stacks that are deleted together are destroyed in reverse order of their dependencies. */
 import { stackKind, type StackSpec } from "@pko/api";
-import { builtin } from "@pko/kube";
-import { waitFor } from "@pko/testkit";
 import { expect, test } from "bun:test";
 
 import { reasonOf, StackScene, testTimeoutMs } from "./scene.ts";
@@ -55,11 +53,8 @@ test(
     scene.jump(16_000);
     await scene.isDeleted("base");
     expect(started(scene, "destroy")).toEqual(["base"]);
-    const warned = async () => {
-      const { items } = await scene.client.list(builtin.events, { namespace: scene.namespace });
-      return items.find(({ reason }) => reason === "StackDependentsIgnored")?.regarding;
-    };
-    expect(await waitFor(warned)).toMatchObject({ kind: stackKind.kind, name: "base" });
+    const [warning] = await scene.events("StackDependentsIgnored");
+    expect(warning?.regarding).toMatchObject({ kind: stackKind.kind, name: "base" });
   },
   testTimeoutMs,
 );

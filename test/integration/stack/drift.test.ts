@@ -90,7 +90,7 @@ test(
     found = { resources: [] };
     correction = { end: "succeeded" };
     await waitFor(() => scene.runs.length === 5);
-    await scene.isReady("web");
+    await scene.becomes("web", "corrected again", isDrifted("False"));
     scene.jump(61_000);
     await waitFor(() => scene.runs.length === 6);
     await scene.becomes("web", "clean", ({ status }) => status?.drift !== undefined && !status.drift.corrected);

@@ -188,7 +188,7 @@ test.each(failures)(
     const { retryAfterMs: __, ...explained } = listed as { retryAfterMs?: number };
     expect(await listWithGit(options)).toEqual(explained as never);
   },
-  30_000,
+  180_000,
 );
 
 async function listWithGit(options: GitServerOptions) {
@@ -258,7 +258,7 @@ test.each(odd)(
     expect([needsGit, transport]).toEqual([true, "git"]);
     expect([listed, again]).toEqual([expected, expected] as never);
   },
-  30_000,
+  180_000,
 );
 
 test("a connection that breaks within the response is no missing branch", async () => {

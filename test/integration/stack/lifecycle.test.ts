@@ -73,7 +73,10 @@ test(
     expect(condition(failedOnce, "Reconciling")?.message).toMatch(/no such bucket\nIt will be retried at 20/);
     scene.jump(5_000);
     await scene.fence();
-    expect(scene.runs.length).toBe(1);
+    // On a busy machine, the retry may be due by now.
+    const retryAt = Date.parse(failedOnce.status?.next?.time ?? "");
+    expect(retryAt).not.toBeNaN();
+    if (scene.clock.now() < retryAt) expect(scene.runs.length).toBe(1);
     scene.jump(6_000);
     await scene.becomes("web", "failed twice", ({ status }) => status?.lastUpdate?.failures === 2);
     scene.jump(31_000);
@@ -216,6 +219,11 @@ test(
     for (const text of ["a", "b", "c", "d"]) await scene.program("program", text);
     await scene.stack("web", { config: { "web:a": 1 } });
     await scene.annotate("web", { [reconcileRequestAnnotation]: "now" });
+    const { programs, stacks } = scene.operator.stores;
+    const areSeen = (): boolean =>
+      programs.store.get(`${scene.namespace}/program`)?.metadata.generation === 5 &&
+      stacks.store.get(`${scene.namespace}/web`)?.metadata.annotations?.[reconcileRequestAnnotation] === "now";
+    await waitFor(areSeen, { what: "the changes in the stores" });
     scene.simulator.script.update = () => ({ end: "succeeded" });
     await scene.isReady("web", "5");
     expect(scene.runs).toEqual(["up@1", "up@5"]);

@@ -3,7 +3,6 @@ import { expect, test } from "bun:test";
 import { stackFinalizer } from "@pko/api";
 import { builtin } from "@pko/kube";
 import { stacks } from "@pko/operator";
-import { waitFor } from "@pko/testkit";
 
 import { apiServerWithApi } from "../api/install.ts";
 import { condition, reasonOf, StackScene, testTimeoutMs } from "./scene.ts";
@@ -20,11 +19,6 @@ async function change(scene: StackScene, name: string, spec: object): Promise<vo
   await scene.client.patch(stacks, { namespace: scene.namespace, name }, { patch });
 }
 
-async function eventsOf(scene: StackScene, reason: string): Promise<number> {
-  const { items } = await scene.client.list(builtin.events, { namespace: scene.namespace });
-  return items.filter((event) => event.reason === reason).length;
-}
-
 test(
   "it is kept and nothing is destroyed until protect is false; then it is destroyed",
   async () => {
@@ -36,7 +30,7 @@ test(
     const kept = await scene.becomes("web", "protected", (stack) => reasonOf(stack) === "Protected");
     expect(kept.metadata.finalizers).toEqual([stackFinalizer]);
     expect(condition(kept, "Stalled")?.message).toContain("set spec.protect to false");
-    await waitFor(async () => (await eventsOf(scene, "StackProtected")) === 1, { what: "the event" });
+    await scene.events("StackProtected");
 
     await scene.annotate("web", { "pulumi.com/reconciliation-request": "1" });
     scene.jump(86_400_000);
@@ -46,7 +40,7 @@ test(
     await change(scene, "web", { protect: false });
     await scene.isDeleted("web");
     expect(scene.runs.at(-1)).toStartWith("destroy");
-    expect(await eventsOf(scene, "StackProtected")).toBe(1);
+    expect(await scene.events("StackProtected")).toHaveLength(1);
   },
   testTimeoutMs,
 );

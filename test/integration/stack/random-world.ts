@@ -83,6 +83,7 @@ export class World {
       operatorSuspended: false,
       workspace: this.workspace,
       source,
+      unreported: [],
       dependents: [],
       cycle: [],
       prerequisites: [],

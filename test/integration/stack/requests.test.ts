@@ -35,8 +35,10 @@ test(
     const reads = ["token", "web-outputs"].map((name) => counted("get", "secrets", name));
     expect(reads.every((count) => count > 0)).toBe(true);
     expect(reads.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(4);
-    // The Workspace is not read before it is applied.
-    expect([counted("apply", "workspaces"), counted("get", "workspaces")]).toEqual([1, 1]);
+    // The Workspace is not read before it is applied. On a busy machine, another pass may apply it before the store shows it: the API
+    // server rejects that, the Workspace is read, and applied again.
+    const repeated = proxy.requests.filter((each) => each.resource === "workspaces" && each.status === 409).length;
+    expect([counted("apply", "workspaces"), counted("get", "workspaces")]).toEqual([1 + 2 * repeated, 1 + repeated]);
   },
   testTimeoutMs,
 );

@@ -26,7 +26,7 @@ type Play =
       /** Of an Update that makes one. */
       readonly plan?: Partial<UpdatePlan>;
     }
-  | { readonly end: "failed"; readonly message: string; readonly errorClass?: string }
+  | { readonly end: "failed"; readonly message: string; readonly errorClass?: string; readonly reason?: "Canceled" }
   | { readonly end: "never" };
 
 type WorkspacePlay =
@@ -132,7 +132,7 @@ export class Simulator implements AsyncDisposable {
       this.runs.push({ name, uid, type: update.spec?.type ?? "", revision, spec: update.spec ?? {} });
     }
     const play: Play = update.metadata.deletionTimestamp
-      ? { end: "failed", message: "deleted before it started" }
+      ? { end: "failed", message: "deleted before it started", reason: "Canceled" }
       : this.script.update(update);
     if (play.end === "never") return;
     await this.#status(updates, update, await this.#endOf(update, play));
@@ -141,6 +141,7 @@ export class Simulator implements AsyncDisposable {
   async #endOf(update: Update, play: Exclude<Play, { end: "never" }>): Promise<UpdateStatus> {
     const now = text(this.#options.now());
     const isSuccess = play.end === "succeeded";
+    const failure = isSuccess ? "" : (play.reason ?? "UpdateFailed");
     const condition = (type: string, status: "True" | "False", reason: string) => ({
       type,
       status,
@@ -159,8 +160,8 @@ export class Simulator implements AsyncDisposable {
       ...resultOf(update, play),
       conditions: [
         condition("Progressing", "False", "Complete"),
-        condition("Failed", isSuccess ? "False" : "True", isSuccess ? "UpdateSucceeded" : "UpdateFailed"),
-        condition("Complete", "True", isSuccess ? "Updated" : "UpdateFailed"),
+        condition("Failed", isSuccess ? "False" : "True", failure || "UpdateSucceeded"),
+        condition("Complete", "True", failure || "Updated"),
       ],
     };
   }

@@ -209,11 +209,12 @@ test(
     scene.jump(61_000);
     const isChecked = ({ status }: Stack): boolean => status?.drift?.updateName !== first.status?.drift?.updateName;
     const { status } = await scene.becomes("web", "checked again", isChecked);
+    // The Stack may be read as soon as the check is recorded.
+    proxy.forget();
     const ref = { namespace: scene.namespace, name: status?.drift?.updateName ?? "" };
     const isRecorded = async (): Promise<boolean> =>
       ((await scene.client.find(updates, ref))?.metadata.finalizers ?? []).length === 0;
     await waitFor(isRecorded, { timeoutMs: 45_000, what: "the check to be recorded" });
-    proxy.forget();
     const isConfirmed = (): boolean =>
       proxy.requests.some(({ verb, resource }) => verb === "get" && resource === "stacks");
     await waitFor(isConfirmed, { timeoutMs: 45_000, what: "the Stack to be read" });

@@ -1,7 +1,7 @@
 /** Update windows on a clock that the test moves, and the limit of failures. */
 import { expect, test } from "bun:test";
 import { ignoreWindowsUntilAnnotation } from "@pko/api";
-import { builtin, timestamp } from "@pko/kube";
+import { timestamp } from "@pko/kube";
 
 import { reasonOf, StackScene, testTimeoutMs } from "./scene.ts";
 
@@ -90,8 +90,7 @@ test(
     scene.simulator.script.update = () => ({ end: "succeeded" });
     await scene.annotate("web", { "pulumi.com/reconciliation-request": "again" });
     await scene.isReady("web");
-    const { items } = await scene.client.list(builtin.events, { namespace: scene.namespace });
-    expect(items.filter(({ reason }) => reason === "StackRetriesExhausted")).toHaveLength(1);
+    expect(await scene.events("StackRetriesExhausted")).toHaveLength(1);
   },
   testTimeoutMs,
 );

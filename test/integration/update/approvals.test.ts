@@ -10,7 +10,7 @@ import { controllerOf } from "../harness/pods.ts";
 import type { FakeAgent } from "./fake-agent.ts";
 import { conditionsOf, crashingClient, workspaces, UpdateScene } from "./scene.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 const sealed = { digest: "sha256:plan", content: "c2VhbGVk".repeat(100) };
 const summary = {

@@ -73,7 +73,7 @@ async function play(story: Story, crash: Crash): Promise<End> {
   const uid = await scene.update("web-1", { type: "preview" });
   const acting = story.act(scene, agent, uid);
   const over = waitFor(() => story.isOver(scene), {
-    timeoutMs: 30_000,
+    timeoutMs: 60_000,
     what: `the end after ${JSON.stringify(crash)}`,
   });
   const hasCrashed = await Promise.race([crashing.crashed.then(() => true), over.then(() => false)]);
@@ -143,7 +143,7 @@ test("an operator that gets no response to any of its first writes reaches the s
   const uid = await scene.update("web-1");
   await runStarted(agent, uid);
   agent.finish(uid);
-  await waitFor(() => finalizerRemoved(scene), { timeoutMs: 30_000, what: "the end" });
+  await waitFor(() => finalizerRemoved(scene), { timeoutMs: 60_000, what: "the end" });
   expect(conditionsOf(await scene.find("web-1"))).toMatchObject({ Complete: "True/Updated" });
   expect((await scene.find("web-1"))?.status?.outputs).toBe("web-1-stack-outputs");
   expect(agent.started).toEqual([uid]);

@@ -243,6 +243,7 @@ async function* follow(run: FakeRun, fromSeq: number, signal: AbortSignal): Asyn
       const event = run.events[seq - 1];
       if (event) yield { type: "event", seq, time: "2030-01-01T00:00:00Z", event };
     }
+    if (run.events.length > 0) yield { type: "progress", seq: run.events.length, progress: run.progress };
     if (run.result) {
       yield { type: "result", seq: run.events.length, result: run.result };
       return;

@@ -6,7 +6,7 @@ import { waitFor } from "@pko/testkit";
 import { conditionsOf, UpdateScene } from "./scene.ts";
 import type { FakeAgent } from "./fake-agent.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 const lost = { Progressing: "True/TransientFailure", Complete: "False/TransientFailure", Stalled: "True/NodeLost" };
 const lockHolder = {

@@ -153,6 +153,7 @@ test("an operation that hangs is stopped after its timeout, and the next one suc
     errorClass: "timedOut",
     message: expect.stringMatching(/^the run was stopped after 3 s without output/) as unknown,
   });
+  await waitFor(() => operator.events.length > 0, { what: "the event, which follows the status" });
   expect(operator.events).toMatchObject([
     { reason: "UpdateFailed", message: "The up failed: the run was stopped after 3 s without output" },
   ]);

@@ -65,11 +65,12 @@ test("the oldest records are deleted, with an event on their Updates, which stay
   expect(await scene.names()).toEqual(["web-4"]);
   const { items } = await scene.client.list(updates, { namespace: scene.namespace });
   expect(items).toHaveLength(4);
+  // Events and metrics follow the deletion.
+  await waitFor(() => operator.metrics.expose().includes("update_records_deleted_total 3"));
   expect(operator.events.map(({ reason, about }) => `${reason} ${about}`).toSorted()).toEqual(
     ["web-1", "web-2", "web-3"].map((name) => `RecordDeleted ${name}`),
   );
   await waitFor(() => operator.metrics.expose().includes(`update_records_bytes ${40 * kibibyte}`));
-  expect(operator.metrics.expose()).toContain("update_records_deleted_total 3");
 });
 
 test("a record that a finalizer keeps is deleted once, and no longer counted", async () => {
@@ -83,6 +84,7 @@ test("a record that a finalizer keeps is deleted once, and no longer counted", a
   // The next pass deletes another one, and would delete the first again.
   await scene.record("web-3", 60 * kibibyte);
   await waitFor(async () => Bun.deepEquals(await scene.names(), ["web-1", "web-3"]), { what: "the second to go" });
+  await waitFor(() => deletions().length >= 2, { what: "the events, which follow the deletions" });
   expect(deletions()).toEqual(["RecordDeleted web-1", "RecordDeleted web-2"]);
   await scene.client.patch(updateRecords, ref, { patch: { type: "merge", body: { metadata: { finalizers: null } } } });
 });

@@ -5,7 +5,7 @@ import { waitFor } from "@pko/testkit";
 import type { FakeAgent } from "./fake-agent.ts";
 import { UpdateScene } from "./scene.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 const succeeded = { Progressing: "False/Complete", Failed: "False/UpdateSucceeded", Complete: "True/Updated" };
 

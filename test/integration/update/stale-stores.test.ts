@@ -6,7 +6,7 @@ import type { ResourceQuota } from "kubernetes-types/core/v1";
 
 import { workspaces, UpdateScene } from "./scene.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 const succeeded = { Progressing: "False/Complete", Failed: "False/UpdateSucceeded", Complete: "True/Updated" };
 const failed = { Failed: "True/UpdateFailed", Complete: "True/UpdateFailed" };

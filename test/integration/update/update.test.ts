@@ -3,6 +3,7 @@ import type { Client } from "@pko/kube";
 import { updateFinalizer } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
+import { printedRow } from "../harness/printed.ts";
 import { conditionsOf, updates, UpdateScene } from "./scene.ts";
 
 const progressing = { Progressing: "True/Progressing" };
@@ -46,7 +47,7 @@ describe("an Update", () => {
     await waitFor(async () => (await scene.find("first"))?.metadata.finalizers === undefined);
     expect(operator.events.map(({ reason }) => reason)).toEqual(["UpdateSucceeded"]);
     expect(JSON.stringify(operator.events)).not.toContain("canary");
-    expect(scene.runs?.find(done.status?.podUid ?? "", uid)).toBeUndefined();
+    expect(scene.runs?.find({ uid: done.status?.podUid ?? "" }, uid)).toBeUndefined();
   });
 
   test("waits for its Workspace, and for its pod", async () => {
@@ -72,6 +73,8 @@ describe("an Update", () => {
     const done = await scene.until("broken", { Failed: "True/UpdateFailed", Complete: "True/UpdateFailed" });
     expect(done.status?.message).toBe("The program failed.\nerror: no such bucket");
     expect(done.status?.errorClass).toBe("programError");
+    const printed = await printedRow({ kinds: "updates", ...scene.ref("broken") });
+    expect(printed).toMatchObject({ PROGRESSING: "False", FAILED: "True", COMPLETE: "True" });
   });
 
   test("with an invalid spec fails with the reason", async () => {

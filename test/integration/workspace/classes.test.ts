@@ -28,17 +28,30 @@ function newClass(name: string, wanted: unknown): WorkspaceClass {
 
 const uniqueName = (name: string): string => `${name}-${crypto.randomUUID().slice(0, 8)}`;
 
+type ClassScene = StackScene | WorkspaceScene;
+
+/** Waits until the operator's store shows the class in this version, which the next Stack or Workspace then gets. */
+async function isStored({ operator }: ClassScene, { metadata }: WorkspaceClass): Promise<void> {
+  const { store } = operator.stores.workspaceClasses.classes;
+  const { name = "", resourceVersion = "" } = metadata;
+  await waitFor(() => store.get(name)?.metadata.resourceVersion === resourceVersion, {
+    what: "the class in the store",
+  });
+}
+
 /** A class for the namespaces of these scenes, deleted with the first of them. */
 async function classFor(
-  scenes: readonly [Scene, ...Scene[]],
+  scenes: readonly [ClassScene, ...ClassScene[]],
   rules: Rules,
   name = uniqueName("class"),
 ): Promise<string> {
   const [{ client }] = scenes;
   const values = scenes.map(({ namespace }) => namespace);
   const namespaceSelector = { matchExpressions: [{ key: namesLabel, operator: "In", values }] };
-  await client.create(workspaceClasses, newClass(name, { namespaceSelector, ...rules }), { fieldValidation: "Strict" });
+  const wanted = newClass(name, { namespaceSelector, ...rules });
+  const created = await client.create(workspaceClasses, wanted, { fieldValidation: "Strict" });
   scenes[0].defer(() => removeClass(scenes[0], name));
+  for (const scene of scenes) await isStored(scene, created);
   return name;
 }
 
@@ -111,7 +124,7 @@ describe("a class gives a Stack", () => {
     expect(await specOf("own")).toMatchObject({ image: "own:1", env: [{ name: "A", value: "default" }] });
 
     const patch = { type: "merge", body: { spec: { template: { spec: { image: "default:2" } } } } } as const;
-    await scene.client.patch(workspaceClasses, { name }, { patch });
+    await isStored(scene, await scene.client.patch(workspaceClasses, { name }, { patch }));
     await scene.fence();
     expect(await specOf("plain")).toMatchObject({ image: "default:1" });
     await scene.program("program", "two");
@@ -119,6 +132,8 @@ describe("a class gives a Stack", () => {
     expect(await specOf("plain")).toMatchObject({ image: "default:2" });
 
     await removeClass(scene, name);
+    const { store } = scene.operator.stores.workspaceClasses.classes;
+    await waitFor(() => store.get(name) === undefined, { what: "the store without the class" });
     await scene.program("program", "three");
     await scene.isReady("plain", "3");
     expect(await specOf("plain")).not.toHaveProperty("image");
@@ -196,7 +211,7 @@ describe("limits of a class", () => {
     const { status } = await scene.becomes("large", "WorkspaceClassLimitExceeded", "allows 1Gi");
     expect(status?.conditions?.map(({ type }) => type)).toEqual(["Ready", "Stalled"]);
     expect(await scene.client.find(builtin.statefulSets, scene.ref("large-workspace"))).toBeUndefined();
-    expect(await scene.eventReasons()).toContain("WorkspaceClassLimitExceeded");
+    await scene.events("WorkspaceClassLimitExceeded");
     await scene.change("large", { resources: { limits: { memory: "512Mi" } } });
     await scene.becomes("large", "WaitingForReplicas");
     expect(await limitOf(scene, "large")).toBe("512Mi");

@@ -34,8 +34,7 @@ test(
     expect(scene.agents.requests).toMatchObject([
       { request: { source: { kind: "local", dir: "/app" }, stacks: [{ name: "dev", create: true, config: [] }] } },
     ]);
-    // The event follows the status.
-    await waitFor(async () => (await scene.eventReasons()).includes("Initialized"), { what: "its event" });
+    await scene.events("Initialized");
   },
   testTimeoutMs,
 );
@@ -139,7 +138,7 @@ test(
     expect(idle.status?.address).toBeUndefined();
     await waitFor(async () => (await scene.statefulSet("web")).spec?.replicas === 0);
     await scene.removePod("web");
-    expect(scene.agents.forgotten).toBeGreaterThan(0);
+    await waitFor(() => scene.agents.forgotten > 0, { what: "its agent to be forgotten" });
 
     await scene.createUpdate("first", "web");
     await scene.becomes("web", "WaitingForReplicas");
@@ -400,7 +399,7 @@ test(
     await scene.becomes("web", "WaitingForReplicas");
     await scene.simulatePod("web");
     await scene.becomes("web", "InstallationFailed", "npm failed\nnpm ERR! 404");
-    await waitFor(async () => (await scene.eventReasons()).includes("InstallationFailure"), { what: "its event" });
+    await scene.events("InstallationFailure");
     scene.agents.answer = { state: "running", phase: "install" };
     await scene.reconciled("web");
     await scene.becomes("web", "InstallationFailed");
@@ -588,7 +587,7 @@ test(
     const env = [{ name: "PULUMI_BACKEND_URL", value: "file:///share/state" }];
     await scene.ready("web", { ...spec, env });
     await scene.becomes("web", "Succeeded", "which no volume keeps");
-    await waitFor(async () => (await scene.eventReasons()).includes("StateNotKept"), { what: "its event" });
+    await scene.events("StateNotKept");
     await becomesIdleLater(scene);
     expect((await scene.statefulSet("web")).spec?.replicas).toBe(1);
   },

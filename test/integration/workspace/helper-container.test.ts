@@ -55,18 +55,21 @@ async function rejectHelper(scene: WorkspaceScene): Promise<void> {
   const range = { apiVersion, kind, metadata: scene.ref("smallest"), spec: { limits } };
   await scene.client.create(limitRanges, range);
   // The API server caches LimitRanges.
-  await waitFor(async () => await isRejected(scene));
+  await waitFor(async () => (await rejectionOfPod(scene, { cpu: "0" })) !== undefined);
 }
 
-/** Whether the API server rejects a pod that requests no CPU. */
-async function isRejected(scene: WorkspaceScene): Promise<boolean> {
-  const containers = [{ name: "c", image: "i", resources: { requests: { cpu: "0" } } }];
+/** Why the API server rejects a pod that requests these resources; undefined if it admits it. */
+async function rejectionOfPod(
+  scene: WorkspaceScene,
+  requests: Readonly<Record<string, string>>,
+): Promise<string | undefined> {
+  const containers = [{ name: "c", image: "i", resources: { requests } }];
   const pod = { apiVersion: "v1", kind: "Pod", metadata: scene.ref("probe"), spec: { containers } };
   try {
     await scene.client.create(builtin.pods, pod, { dryRun: true });
-    return false;
-  } catch {
-    return true;
+    return undefined;
+  } catch (error) {
+    return String(error);
   }
 }
 
@@ -104,6 +107,9 @@ async function setQuota(scene: WorkspaceScene, status: { hard: object; used: obj
   await scene.client.create(resourceQuotas, quota);
   const patch = { type: "merge", body: { status } } as const;
   await scene.client.patch(resourceQuotas, scene.ref("tight"), { patch, subresource: "status" });
+  // Admission needs a moment to see a new quota, and rejects every pod before it sees the status.
+  const requests = { cpu: "1", memory: "1Gi" };
+  await waitFor(async () => (await rejectionOfPod(scene, requests))?.includes("exceeded quota"));
 }
 
 test(

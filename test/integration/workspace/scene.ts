@@ -140,6 +140,12 @@ export class WorkspaceScene extends Scene {
     );
   }
 
+  /** The operator that was started last. */
+  get operator(): Operator {
+    if (!this.#operator) throw new Error("no operator is running");
+    return this.#operator;
+  }
+
   /** Stops the operator, and starts another one with these settings, which knows nothing of the agents, as in an upgrade. */
   async upgrade(settings: Partial<WorkspaceSettings>): Promise<void> {
     await this.#operator?.stop();
@@ -276,12 +282,6 @@ export class WorkspaceScene extends Scene {
     await waitFor(() => known()?.metadata.resourceVersion === metadata.resourceVersion, {
       what: `${name} in the store`,
     });
-  }
-
-  async eventReasons(): Promise<string[]> {
-    await this.#operator?.flushEvents();
-    const { items } = await this.client.list(builtin.events, { namespace: this.namespace });
-    return items.map(({ reason = "" }) => reason);
   }
 
   /** Creates a workspace and makes it ready. */

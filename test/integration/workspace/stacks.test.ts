@@ -4,6 +4,7 @@ import { builtin } from "@pko/kube";
 import type { PrepareFailure } from "@pko/rpc";
 import { waitFor } from "@pko/testkit";
 
+import { printedRow } from "../harness/printed.ts";
 import { testTimeoutMs, prepared, WorkspaceScene } from "./scene.ts";
 
 setDefaultTimeout(testTimeoutMs);
@@ -91,6 +92,8 @@ test("a workspace reports which of its stacks fails, and recovers", async () => 
     status: "True",
     reason: "InitializationFailed",
   });
+  const printed = await printedRow({ kinds: "workspaces", ...scene.ref("web") });
+  expect(printed).toMatchObject({ READY: "False", REASON: "InitializationFailed" });
   scene.agents.answer = { state: "done", result: prepared };
   await scene.change("web", { stacks: [{ name: "dev", create: true }] });
   await scene.becomes("web", "Succeeded");

@@ -106,10 +106,19 @@ export type Run =
   | { readonly state: "refused"; readonly code: "unprepared" | "busy" | "notFound" | "other"; readonly message: string }
   | { readonly state: "unreachable"; readonly message: string; readonly sinceMs: number };
 
+/** The pod of a run. Its address is unknown while the pod has none. */
+export type FollowedPod = Pick<AgentPod, "uid"> & Partial<Pick<AgentPod, "ip">>;
+
 export interface Runs {
-  /** The state of a run in that pod; undefined if it is not followed. Only reads. */
-  find(podUid: string, runId: string): Run | undefined;
-  /** Starts the run, or attaches to it: `start` is idempotent by its runId. */
+  /**
+   * The state of a run in that pod; undefined if it is not followed. Only reads. A pod has another address after a restart of its
+   * node: a run that has not finished must be followed there, by another `ensure`.
+   */
+  find(pod: FollowedPod, runId: string): Run | undefined;
+  /**
+   * Starts the run, or attaches to it: `start` is idempotent by its runId. Never starts one again that the agent of this pod has
+   * started, even if the agent has lost its record of it.
+   */
   ensure(pod: AgentPod, request: StartRequest): Run;
   /** Attaches to a run that was started before; never starts one. */
   attach(pod: AgentPod, runId: string): Run;

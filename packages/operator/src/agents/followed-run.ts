@@ -48,7 +48,11 @@ interface Position {
 interface StartedRun extends Pick<StartResult, "lastSeq" | "progress" | "result"> {
   /** Why the agent rejected the start. It may still have the run, started by an operator of another version. */
   readonly rejection?: string;
+  /** Whether the run was started before, so that its progress is not known. */
+  readonly isAttached?: true;
 }
+
+const attached: StartedRun = { lastSeq: 0, progress: noProgress, isAttached: true };
 
 type ErrorClass = "transient" | "busy" | "unprepared" | "notFound" | "mismatch" | "permanent";
 
@@ -85,12 +89,17 @@ export class FollowedRun {
     return this.#state;
   }
 
+  /** False for a run that the agent has started, or that must not be started. */
   get mayStart(): boolean {
     return this.#mayStart;
   }
 
   get podUid(): string {
     return this.#pod.uid;
+  }
+
+  get podIp(): string {
+    return this.#pod.ip;
   }
 
   isAt(pod: AgentPod): boolean {
@@ -142,7 +151,7 @@ export class FollowedRun {
   /** Undefined if there is nothing to follow. */
   async #start(): Promise<StartedRun | undefined> {
     const { operation, ...rest } = this.#request;
-    if (!operation) return { lastSeq: 0, progress: noProgress };
+    if (!operation) return attached;
     const request = { ...rest, operation };
     while (this.#mayStart && !this.#signal.aborted) {
       const reply = await this.#agent.start(request, { signal: this.#signal });
@@ -150,14 +159,15 @@ export class FollowedRun {
       if (reply.ok) return this.#started(reply.value);
       const errorClass = classify(reply.error);
       // Started by an operator that encodes the operation differently. Agents of version 1 do not attach to it this way.
-      if (errorClass === "mismatch") break;
-      if (errorClass === "permanent") return { lastSeq: 0, progress: noProgress, rejection: reply.error.message };
-      await this.#retryLater(errorClass, reply.error);
+      if (errorClass === "mismatch") this.preventStart();
+      else if (errorClass === "permanent") return { ...attached, rejection: reply.error.message };
+      else await this.#retryLater(errorClass, reply.error);
     }
-    return this.#signal.aborted ? undefined : { lastSeq: 0, progress: noProgress };
+    return this.#signal.aborted ? undefined : attached;
   }
 
   #started(started: StartResult): StartResult {
+    this.preventStart();
     this.#attempts.reached();
     if (!started.result) this.#set({ state: "running", progress: started.progress });
     return started;
@@ -165,7 +175,9 @@ export class FollowedRun {
 
   async #watch(from: StartedRun): Promise<RunResult | undefined> {
     const nextSeq = this.#options.onEvent ? 1 : from.lastSeq + 1;
-    const position = { nextSeq, progress: from.progress, countedSeq: from.lastSeq };
+    // The events before an attachment are sent again. The agent's progress follows them, so that no earlier one is reported.
+    const countedSeq = from.isAttached ? Infinity : from.lastSeq;
+    const position = { nextSeq, progress: from.progress, countedSeq };
     while (!this.#signal.aborted) {
       const end = await this.#watchOnce(position);
       if (!end || this.#signal.aborted) return undefined;

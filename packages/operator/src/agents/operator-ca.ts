@@ -155,10 +155,8 @@ class SecretCa implements OperatorCa {
       const { namespace } = this.#options;
       this.#log.warn(
         "The CA could not be read or written. The operator continues with the one in memory and retries.",
-        {
-          secret: `${namespace}/${caSecretName}`,
-          error,
-        },
+        // A value of the key `secret` would be redacted.
+        { namespace, secretName: caSecretName, error },
       );
     }
   }
@@ -232,7 +230,7 @@ class SecretCa implements OperatorCa {
     const { client, namespace } = this.#options;
     try {
       await client.create(builtin.secrets, buildCaSecret({ namespace, name: caSecretName }, authorities));
-      this.#log.info("CA stored in a new Secret", { secret: `${namespace}/${caSecretName}` });
+      this.#log.info("CA stored in a new Secret", { namespace, secretName: caSecretName });
       return { kind: "done" };
     } catch (error) {
       return notWritten(error);

@@ -3,7 +3,7 @@ import { silentLogger, systemClock, type Logger } from "@pko/kube";
 import type { NumberedEvent } from "@pko/records";
 import type { StartRequest } from "@pko/rpc";
 
-import type { AgentPod, Run, Runs, Stoppable } from "./agents.ts";
+import type { AgentPod, FollowedPod, Run, Runs, Stoppable } from "./agents.ts";
 import type { DialOptions } from "./dial.ts";
 import { FollowedRun } from "./followed-run.ts";
 
@@ -31,9 +31,11 @@ class FollowedRuns implements Runs, Stoppable {
     this.#log = (options.log ?? silentLogger).child({ logger: "runs" });
   }
 
-  find(podUid: string, runId: string): Run | undefined {
+  find({ uid, ip = "" }: FollowedPod, runId: string): Run | undefined {
     const known = this.#entries.get(runId);
-    return known?.podUid === podUid ? known.state : undefined;
+    if (known?.podUid !== uid) return undefined;
+    const hasMoved = ip !== "" && known.podIp !== ip && known.state.state !== "finished";
+    return hasMoved ? undefined : known.state;
   }
 
   ensure(pod: AgentPod, request: StartRequest): Run {
@@ -66,16 +68,19 @@ class FollowedRuns implements Runs, Stoppable {
 
   #entryFor(pod: AgentPod, runId: string, request?: StartRequest): FollowedRun {
     const known = this.#entries.get(runId);
-    if (known?.isAt(pod) && (known.mayStart || !request)) return known;
+    if (known?.isAt(pod)) return known;
     known?.end();
+    // The node of the pod has restarted, and may have lost the agent's record of a run that was started.
+    const mustNotStart = known?.podUid === pod.uid && !known.mayStart;
     const { onEvent, ...options } = this.#options;
-    const entry = new FollowedRun(pod, request ?? { runId }, {
+    const logged = { namespace: pod.workspace.namespace, workspace: pod.workspace.name, run: runId };
+    const entry = new FollowedRun(pod, request && !mustNotStart ? request : { runId }, {
       ...options,
       ...(onEvent && { onEvent: (event) => onEvent(runId, event) }),
       clock: this.#options.clock ?? systemClock,
       wake: () => this.#options.wake(runId),
       unprepared: () => this.#options.unprepared?.(pod, runId),
-      failed: (error) => this.#log.error("following a run failed unexpectedly", { run: runId, error }),
+      failed: (error) => this.#log.error("following a run failed unexpectedly", { ...logged, error }),
     });
     this.#entries.set(runId, entry);
     return entry;

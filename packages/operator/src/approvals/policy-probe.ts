@@ -200,7 +200,8 @@ class Probe implements PolicyProbe {
 
   async #isApprovalDenied(namespace: string, signal: AbortSignal): Promise<boolean> {
     const { client } = this.#options;
-    return await isDenied(client.create(approvals, probeObject(namespace), { dryRun: true, signal }), "decidedBy");
+    const dryRun = client.create(approvals, probeObject(namespace), { dryRun: true, expectDenial: true, signal });
+    return await isDenied(dryRun, "decidedBy");
   }
 
   /**
@@ -215,7 +216,7 @@ class Probe implements PolicyProbe {
     let reason: unknown;
     for (const { name, required = "" } of followed) {
       try {
-        const change = { patch: weakening(required), dryRun: true, signal };
+        const change = { patch: weakening(required), dryRun: true, expectDenial: true, signal };
         return await isDenied(this.#options.client.patch(stacks, { namespace, name }, change), "approval.required");
       } catch (error) {
         if (!isNotFound(error) && !isInvalid(error)) throw error;

@@ -4,7 +4,7 @@ import { timestamp } from "@pko/kube";
 
 import { conditionAt } from "../shared/objects/conditions.ts";
 import * as messages from "./messages.ts";
-import { advance, cursorAt } from "./occurrences/cursor.ts";
+import { advance, cursorAt, cursorIn } from "./occurrences/cursor.ts";
 import type { Occurrence } from "./occurrences/occurrence.ts";
 import { toRecord } from "./occurrences/unsent.ts";
 import type { News, State } from "./outcome.ts";
@@ -45,7 +45,7 @@ function cursorAfter(
   news: News,
   left: readonly Occurrence[],
 ): NotificationCursor | undefined {
-  const { cursor } = notification.status ?? {};
+  const cursor = cursorIn(notification, now);
   switch (news.kind) {
     case "started":
       return cursorAt(now);

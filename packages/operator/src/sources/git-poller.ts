@@ -22,6 +22,7 @@ import {
   type PollStart,
 } from "./group-poller.ts";
 import { inTime } from "./in-time.ts";
+import { pollLogKeys } from "./poll-log-keys.ts";
 import { pollMetrics, type PollGauges, type PollMetrics } from "./poll-metrics.ts";
 import { PollQueue, type Poll, type PollLimits } from "./poll-queue.ts";
 import type { SourceProblem } from "./source-view.ts";
@@ -264,7 +265,8 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
     const refs = [...new Set(group.followers.values().flatMap((follower) => follower.refs))].toSorted();
     const { timeoutMs } = limits[transport];
     const failed = (error: unknown): GitRefs => {
-      this.log.error("polling a repository failed unexpectedly", { error });
+      const keys = pollLogKeys(group.host, group.followers.keys());
+      this.log.error("polling a repository failed unexpectedly", { ...keys, error });
       return { ...unreachable, message: "the repository could not be polled" };
     };
     const deadline = { clock: this.clock, timeoutMs, signal, late: unresponsive, failed };

@@ -9,6 +9,7 @@ import type { CommitComparer } from "./git-lister.ts";
 import type { ComparedCommits } from "./git-http.ts";
 import { hostOf, type GitRemote } from "./git-remote.ts";
 import { inTime } from "./in-time.ts";
+import { pollLogKeys } from "./poll-log-keys.ts";
 import { PollQueue, type Poll, type StartedPoll } from "./poll-queue.ts";
 import type { CommitPair } from "./source-view.ts";
 
@@ -158,7 +159,7 @@ class Comparisons implements PathComparisons {
 
   async #run({ poll, end }: StartedPoll<QueuedComparison>, signal: AbortSignal): Promise<void> {
     const entry = this.#entries.get(poll.id);
-    const result = entry && (await this.#compare(entry.comparison, signal));
+    const result = entry && (await this.#compare(entry, signal));
     end();
     if (entry && !signal.aborted && this.#entries.get(poll.id) === entry && result) this.#record(entry, result);
     this.#pump();
@@ -181,10 +182,11 @@ class Comparisons implements PathComparisons {
     return { kind, reason };
   }
 
-  async #compare({ from, to, ...remote }: Comparison, signal: AbortSignal): Promise<ComparedCommits> {
+  async #compare({ comparison, followers, poll }: Entry, signal: AbortSignal): Promise<ComparedCommits> {
+    const { from, to, ...remote } = comparison;
     const late: ComparedCommits = { kind: "unreachable", reason: "the Git server did not respond in time" };
     const failed = (error: unknown): ComparedCommits => {
-      this.#log.error("comparing two commits failed unexpectedly", { error });
+      this.#log.error("comparing two commits failed unexpectedly", { ...pollLogKeys(poll.host, followers), error });
       return { kind: "unknown", reason: "the commits could not be compared" };
     };
     return await inTime({ clock: this.#clock, timeoutMs, signal, late, failed }, (ending) =>

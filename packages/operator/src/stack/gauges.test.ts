@@ -1,9 +1,10 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { stackKind, type Condition, type Stack } from "@pko/api";
-import { metricsRegistry } from "@pko/kube";
+import { keyOf, metricsRegistry } from "@pko/kube";
 
-import { exposeStackGauges } from "./gauges.ts";
+import { stackNames } from "./messages.ts";
+import { exposeStackGauges, type MeteredWorld } from "./gauges.ts";
 
 const stack = (name: string, status: Stack["status"] = {}): Stack => ({
   ...stackKind,
@@ -18,9 +19,14 @@ const having = (type: string, reason: string, status: Condition["status"] = "Tru
 const working = having("Reconciling", "StackProcessing");
 const specOf = (plain: Stack, spec: Partial<Stack["spec"]>): Stack => ({ ...plain, spec: { ...plain.spec, ...spec } });
 
+const storeOf = (stacks: readonly Stack[]): MeteredWorld["stacks"] => ({
+  list: () => [...stacks],
+  get: (key) => stacks.find((each) => keyOf(each) === key),
+});
+
 function seriesOf(metric: string, stacks: readonly Stack[], isOn = false): string[] {
   const registry = metricsRegistry();
-  exposeStackGauges(registry, { stacks: { list: () => [...stacks] }, suspension: { isOn } });
+  exposeStackGauges(registry, { stacks: storeOf(stacks), suspension: { isOn } });
   return registry.expose().match(new RegExp(`^${metric}\\{.*$`, "gm")) ?? [];
 }
 
@@ -79,6 +85,53 @@ test("shows for each Stack with update windows whether it waits for one", () => 
   expect(exposed("stacks_outside_update_window", stacks)).toEqual({ waiting: 1, working: 0 });
 });
 
+describe("shows each Stack that waits on purpose", () => {
+  const waitsFor = (...names: readonly string[]): Stack["status"] => ({
+    ...having("Reconciling", "PrerequisiteNotSatisfied"),
+    waiting: { for: stackNames(names), since: "2026-01-01T00:00:00Z" },
+  });
+  const awaiting = stack("awaiting", having("Reconciling", "AwaitingApproval"));
+  const closed = stack("closed", having("Reconciling", "OutsideUpdateWindow"));
+  const suspended = specOf(stack("suspended"), { suspend: true });
+
+  test("for an approval, for an update window or because it is suspended", () => {
+    const stacks = [awaiting, closed, suspended, stack("working", working), stack("ready")];
+    expect(exposed("stacks_paused", stacks)).toEqual({ awaiting: 1, closed: 1, suspended: 1 });
+    expect(exposed("stacks_paused", [stack("ready")], true)).toEqual({ ready: 1 });
+  });
+
+  test("or for another Stack that is itself paused, directly or through others", () => {
+    const stacks = [
+      awaiting,
+      stack("web", waitsFor("api")),
+      stack("api", waitsFor("ready", "awaiting")),
+      stack("ready"),
+    ];
+    expect(exposed("stacks_paused", stacks)).toEqual({ awaiting: 1, web: 1, api: 1 });
+  });
+
+  test("or for the deletion of one that is", () => {
+    const waiting = { for: stackNames(["closed"]), since: "2026-01-01T00:00:00Z" };
+    const base = stack("base", { ...having("Reconciling", "WaitingForDependents"), waiting });
+    expect(exposed("stacks_paused", [closed, base])).toEqual({ closed: 1, base: 1 });
+  });
+
+  test("and no Stack that waits for another one, for none, or in a circle", () => {
+    const stacks = [
+      awaiting,
+      // It has the outputs that it needs from Stack awaiting.
+      specOf(stack("web", waitsFor("working")), { prerequisites: [{ name: "awaiting" }, { name: "working" }] }),
+      stack("working", working),
+      stack("orphan", waitsFor("missing")),
+      stack("one", waitsFor("two")),
+      stack("two", waitsFor("one")),
+      // It waited before.
+      stack("continued", { ...waitsFor("awaiting"), ...working }),
+    ];
+    expect(exposed("stacks_paused", stacks)).toEqual({ awaiting: 1 });
+  });
+});
+
 test("shows the reason of each stalled Stack, and nothing for others", () => {
   const stacks = [
     stack("exhausted", having("Stalled", "RetriesExhausted")),
@@ -107,7 +160,7 @@ test("shows the consecutive failures of each failing Stack with the class of the
 test("shows nothing for a deleted Stack", () => {
   const registry = metricsRegistry();
   const present = [stack("a", last("failed")), stack("b", last("failed"))];
-  exposeStackGauges(registry, { stacks: { list: () => present }, suspension: { isOn: false } });
+  exposeStackGauges(registry, { stacks: storeOf(present), suspension: { isOn: false } });
   expect(registry.expose()).toContain('stacks_failing{namespace="team",name="a"} 1\n');
   present.shift();
   expect(registry.expose()).not.toContain('name="a"');
@@ -119,8 +172,26 @@ test("shows thousands of Stacks", () => {
   expect(Object.keys(exposed("stacks_failing", many))).toHaveLength(3000);
 });
 
-test("shows for each Stack that was checked whether it has drifted", () => {
+test("shows for each Stack that was checked whether it has drifted, by the last check that succeeded", () => {
   const drifted = (status: Condition["status"]): Stack["status"] => having("Drifted", "x", status);
-  const stacks = [stack("yes", drifted("True")), stack("no", drifted("False")), stack("failed", drifted("Unknown"))];
-  expect(exposed("stacks_drifted", [...stacks, stack("unchecked")])).toEqual({ yes: 1, no: 0, failed: 0 });
+  const resources = [{ urn: "urn:pulumi:dev::demo::a:b:C::d", operation: "update" as const }];
+  const stacks = [
+    stack("yes", drifted("True")),
+    stack("no", drifted("False")),
+    stack("failed", drifted("Unknown")),
+    stack("failed-later", { ...drifted("Unknown"), drift: { checkedAt: "", resources, failures: 1 } }),
+  ];
+  const values = { yes: 1, no: 0, failed: 0, "failed-later": 1 };
+  expect(exposed("stacks_drifted", [...stacks, stack("unchecked")])).toEqual(values);
+});
+
+test("shows how many drift checks of a Stack have failed in a row", () => {
+  const drift = { checkedAt: "", resources: [], failures: 3 };
+  const stacks = [
+    stack("failing", { ...having("Drifted", "DriftCheckFailed", "Unknown"), drift }),
+    // An update with a refresh has succeeded since.
+    stack("corrected", { ...having("Drifted", "NoDrift", "False"), drift }),
+    stack("unchecked"),
+  ];
+  expect(exposed("stack_drift_check_failures", stacks)).toEqual({ failing: 3 });
 });

@@ -1,16 +1,18 @@
 /** The state of every Stack as gauges: those of the Go operator, with the same series, and one for each other state. */
 import type { Stack, StackReason } from "@pko/api";
-import type { Registry, Store } from "@pko/kube";
+import { refKey, type Registry, type Store } from "@pko/kube";
 
 import { approvalPolicyOf } from "../shared/approvals.ts";
+import { driftCount } from "../shared/drift.ts";
 import { findCondition, isConditionTrue } from "../shared/objects/conditions.ts";
 import { parseTimestamp } from "../shared/parse-timestamp.ts";
 import { isPullRequestPreview } from "../shared/pull-request-preview.ts";
 import type { Suspension } from "../shared/channels/suspension.ts";
+import { stackNamesIn } from "./messages.ts";
 import { suspendedBy } from "./view.ts";
 
 export interface MeteredWorld {
-  readonly stacks: Pick<Store<Stack>, "list">;
+  readonly stacks: Pick<Store<Stack>, "list" | "get">;
   readonly suspension: Pick<Suspension, "isOn">;
 }
 
@@ -18,7 +20,7 @@ interface StackGauge {
   readonly name: string;
   readonly help: string;
   /** Undefined if the Stack has no series. */
-  readonly read: (stack: Stack, suspension: MeteredWorld["suspension"]) => number | boolean | undefined;
+  readonly read: (stack: Stack, world: MeteredWorld) => number | boolean | undefined;
   /** A label besides the Stack's namespace and name. */
   readonly label?: { readonly name: string; readonly read: (stack: Stack) => string | undefined };
 }
@@ -57,13 +59,19 @@ const gauges: readonly StackGauge[] = [
   {
     name: "stacks_drifted",
     help: "1 for a Stack whose resources have drifted.",
-    // A Stack that was never checked has no series.
-    read: (stack) => (findCondition(stack, "Drifted") ? isConditionTrue(stack, "Drifted") : undefined),
+    read: isDrifted,
+  },
+  {
+    name: "stack_drift_check_failures",
+    help: "How many consecutive drift checks of a Stack have failed.",
+    // After an update with a refresh, the result is known although no check has succeeded.
+    read: (stack) =>
+      findCondition(stack, "Drifted")?.status === "Unknown" ? stack.status?.drift?.failures : undefined,
   },
   {
     name: "stacks_suspended",
     help: "1 for a Stack that is suspended, by its spec or with the whole operator.",
-    read: (stack, { isOn }) => suspendedBy({ stack, operatorSuspended: isOn }).length > 0,
+    read: isSuspended,
   },
   {
     name: "stacks_awaiting_approval",
@@ -77,9 +85,15 @@ const gauges: readonly StackGauge[] = [
     // Only Stacks with update windows have a series.
     read: (stack) => (hasUpdateWindows(stack) ? isReconcilingFor(stack, "OutsideUpdateWindow") : undefined),
   },
+  {
+    name: "stacks_paused",
+    help: "1 for a Stack that is suspended, or waits for an approval, an update window or another Stack that is itself paused.",
+    read: (stack, world) => isPaused(stack, world) || undefined,
+  },
 ];
 
-export function exposeStackGauges(registry: Registry, { stacks, suspension }: MeteredWorld): void {
+export function exposeStackGauges(registry: Registry, world: MeteredWorld): void {
+  const { stacks } = world;
   const active = registry.gauge({ name: "stacks_active", help: "Stacks that exist." });
   registry.onCollect(() => active.set({}, stacks.list().length));
   for (const { name, help, read, label } of gauges) {
@@ -91,7 +105,7 @@ export function exposeStackGauges(registry: Registry, { stacks, suspension }: Me
       for (const stack of stacks.list()) {
         // A pull request that fails is not an incident: `pull_request_previews` counts it.
         if (isPullRequestPreview(stack)) continue;
-        const value = read(stack, suspension);
+        const value = read(stack, world);
         if (value === undefined) continue;
         const { namespace = "", name: stackName = "" } = stack.metadata;
         const more = label && { [label.name]: label.read(stack) ?? "other" };
@@ -105,6 +119,39 @@ export function exposeStackGauges(registry: Registry, { stacks, suspension }: Me
 function waitingSince(stack: Stack): number | undefined {
   const since = parseTimestamp(stack.status?.waiting?.since);
   return since === undefined || !isConditionTrue(stack, "Reconciling") ? undefined : since / 1000;
+}
+
+/** A Stack that was never checked has no series. After a failed check, what the last successful one found still applies. */
+function isDrifted(stack: Stack): boolean | undefined {
+  const drifted = findCondition(stack, "Drifted");
+  return drifted?.status === "Unknown"
+    ? driftCount(stack.status?.drift ?? { resources: [] }) > 0
+    : drifted && drifted.status === "True";
+}
+
+function isSuspended(stack: Stack, { suspension }: MeteredWorld): boolean {
+  return suspendedBy({ stack, operatorSuspended: suspension.isOn }).length > 0;
+}
+
+/** `visited`: Stacks may wait for each other. */
+function isPaused(stack: Stack, world: MeteredWorld, visited = new Set<Stack>()): boolean {
+  if (visited.has(stack)) return false;
+  visited.add(stack);
+  const isItself =
+    isSuspended(stack, world) ||
+    isReconcilingFor(stack, "AwaitingApproval") ||
+    isReconcilingFor(stack, "OutsideUpdateWindow");
+  return isItself || awaitedStacks(stack, world).some((each) => isPaused(each, world, visited));
+}
+
+/** The Stacks for which it waits: not all on which it depends. */
+function awaitedStacks(stack: Stack, { stacks }: MeteredWorld): Stack[] {
+  if (!isReconcilingFor(stack, "PrerequisiteNotSatisfied") && !isReconcilingFor(stack, "WaitingForDependents"))
+    return [];
+  const { namespace = "" } = stack.metadata;
+  return stackNamesIn(stack.status?.waiting?.for ?? "").flatMap(
+    (name) => stacks.get(refKey({ namespace, name })) ?? [],
+  );
 }
 
 function isReconcilingFor(stack: Stack, reason: StackReason<"Reconciling">): boolean {

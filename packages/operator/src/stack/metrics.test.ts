@@ -18,7 +18,10 @@ const stack = (name: string, status: Stack["status"] = {}): Stack => ({
 
 test("counts what became of plans that needed an approval", () => {
   const registry = metricsRegistry();
-  const metrics = stackMetrics(registry, { stacks: { list: () => [] }, suspension: { isOn: false } });
+  const metrics = stackMetrics(registry, {
+    stacks: { list: () => [], get: () => undefined },
+    suspension: { isOn: false },
+  });
   const approval = {
     state: "Pending",
     updateName: "web-plan",
@@ -37,7 +40,10 @@ test("counts what became of plans that needed an approval", () => {
 
 test("counts failed updates by type and class", () => {
   const registry = metricsRegistry();
-  const metrics = stackMetrics(registry, { stacks: { list: () => [] }, suspension: { isOn: false } });
+  const metrics = stackMetrics(registry, {
+    stacks: { list: () => [], get: () => undefined },
+    suspension: { isOn: false },
+  });
   const record = (changes: Partial<UpdateFacts>, failure?: string): void =>
     metrics.recordResult(stack("web"), {
       update: anUpdate({ state: "failed", ...changes }),
@@ -57,7 +63,7 @@ test("counts failed updates by type and class", () => {
 });
 
 test("the duration of an update has its trace as the exemplar, if that is recorded", () => {
-  const world = { stacks: { list: () => [] }, suspension: { isOn: false } };
+  const world = { stacks: { list: () => [], get: () => undefined }, suspension: { isOn: false } };
   const exposed = (traces?: { traceId(uid: string): string | undefined }): string => {
     const registry = metricsRegistry();
     const update = anUpdate({ uid: "one", state: "succeeded", startedAt: 1000, endedAt: 3000 });
@@ -71,7 +77,10 @@ test("the duration of an update has its trace as the exemplar, if that is record
 
 test("counts drift checks by result", () => {
   const registry = metricsRegistry();
-  const metrics = stackMetrics(registry, { stacks: { list: () => [] }, suspension: { isOn: false } });
+  const metrics = stackMetrics(registry, {
+    stacks: { list: () => [], get: () => undefined },
+    suspension: { isOn: false },
+  });
   const drift = { checkedAt: "", resources: [] };
   metrics.recordDrift({ drift, verdict: { status: "True", reason: "DriftDetected", message: "" } });
   metrics.recordDrift({ drift, verdict: { status: "Unknown", reason: "DriftCheckFailed", message: "" } });

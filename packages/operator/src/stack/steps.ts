@@ -2,6 +2,7 @@
 import type { NormalStack, SkippedCommit, Update, Workspace } from "@pko/api";
 import type { Plan } from "@pko/kube";
 
+import type { Turn } from "../shared/channels/slot-line.ts";
 import type { DriftRecord } from "./history/drift.ts";
 import type { Result } from "./history/result.ts";
 import type { RecordedPlan } from "./history/approval.ts";
@@ -32,7 +33,7 @@ export type Step =
   /** Reads the Secrets and ConfigMaps that the spec refers to: something is about to run. */
   | { readonly kind: "checkInputs"; readonly spec: NormalStack }
   /** Takes a slot, or joins those who wait for one. `since`: when the Stack began to wait. */
-  | { readonly kind: "claimSlot"; readonly since: number }
+  | { readonly kind: "claimSlot"; readonly turn: Partial<Turn> }
   | { readonly kind: "applyWorkspace"; readonly workspace: Workspace }
   | {
       readonly kind: "createUpdate";

@@ -41,6 +41,8 @@ export interface StackView extends LearnedFacts {
   readonly followed?: FollowedSource;
   /** Stacks that depend on this one and still exist; observed only while this one is being deleted. */
   readonly dependents: readonly DependentView[];
+  /** The names of Updates whose end the forge does not show yet; observed only for an abandoned preview of a pull request. */
+  readonly unreported: readonly string[];
   /** The names of Stacks that depend on each other, from this one back to itself; empty if there is no cycle. */
   readonly cycle: readonly string[];
   readonly prerequisites: readonly PrerequisiteView[];

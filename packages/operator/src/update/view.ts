@@ -154,6 +154,11 @@ export function hasStarted({ update }: UpdateView): boolean {
   return update.status?.podUid !== undefined;
 }
 
+/** The agent has reported progress, so it has started the operation. */
+export function hasReported({ update }: UpdateView): boolean {
+  return update.status?.progress !== undefined || update.status?.process !== undefined;
+}
+
 export function hasFinalizer({ update }: UpdateView): boolean {
   return update.metadata.finalizers?.includes(updateFinalizer) ?? false;
 }

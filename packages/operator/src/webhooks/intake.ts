@@ -2,7 +2,7 @@
  * Handles a webhook in the replica that leads: verified over its raw bytes before anything in it is read, it can only have
  * repositories polled that Stacks of the Receiver's namespace follow.
  */
-import type { Receiver } from "@pko/api";
+import { withoutPassword, type Receiver } from "@pko/api";
 import { globSelector } from "@pko/git";
 import { keyOf, type Clock, type Key } from "@pko/kube";
 
@@ -75,7 +75,7 @@ function deliver(receiver: Receiver, content: HookContent, pushes: Pushes): Deli
 const longestShown = 256;
 
 /** Without credentials, which a URL in a payload should not have. */
-const shown = (url: string): string => url.replace(/^(\w+:\/\/)[^@/]*@/, "$1").slice(0, longestShown);
+const shown = (url: string): string => withoutPassword(url).slice(0, longestShown);
 
 type RepositoryContent = Extract<HookContent, { kind: "push" | "pullRequest" }>;
 

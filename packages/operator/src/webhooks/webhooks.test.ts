@@ -1,10 +1,13 @@
 /** The parts of the endpoint that need no network. */
+import { createHmac } from "node:crypto";
+
 import { describe, expect, test } from "bun:test";
 import type { Receiver, ReceiverSpec } from "@pko/api";
 import { manualClock } from "@pko/kube";
 
+import { pushes } from "../shared/channels/pushes.ts";
 import { ActiveReceivers, recordingMs } from "./active-receivers.ts";
-import { acceptedPush } from "./intake.ts";
+import { acceptedPush, intake } from "./intake.ts";
 import { leaderAddressIn, leaderAnnotations } from "./leader-address.ts";
 import { RequestLimits } from "./limits.ts";
 import { readBody } from "./read-body.ts";
@@ -149,6 +152,20 @@ test("a flood changes what the controller records at most once a minute", async 
     seen.add(active.deliveriesOf("a/hooks").rejection?.at);
   }
   expect([...seen]).toEqual([0, 59]);
+});
+
+test("the status shows the repository of a webhook without a password", async () => {
+  const clock = manualClock();
+  const receivers = new ActiveReceivers(clock);
+  const secret = Buffer.from("secret");
+  receivers.activate("team/hooks", secret);
+  const body = Buffer.from(JSON.stringify({ repository: "https://user:sec@ret@git.example/a/web" }));
+  const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
+  const receiver = { metadata: { name: "hooks", namespace: "team" }, spec: { type: "Generic" } } as Receiver;
+  const header = (name: string): string | undefined => (name === "x-signature" ? signature : undefined);
+  expect(intake({ receivers, pushes: pushes(), clock })(receiver, { header, body })).toBe("notFollowed");
+  await clock.advance(1);
+  expect(receivers.deliveriesOf("team/hooks").delivery?.repository).toBe("https://git.example/a/web");
 });
 
 describe("a filter", () => {

@@ -41,6 +41,7 @@ import { classReader, type ClassReflectors, classWatches } from "../shared/works
 import { workspaceKeyOf } from "../shared/updates.ts";
 import { workspaceOfPod } from "../shared/pods/workspace-pod.ts";
 import type { GitHubAppTokens } from "../sources/github-app.ts";
+import { exposeWorkspaces } from "../workspace-metrics.ts";
 import { workspaceEvents } from "./events.ts";
 import { remember, retryImmediately, type WorkspaceMemory } from "./memory.ts";
 import { observeWorkspace, type WorkspaceStores, type WorkspaceWorld } from "./observe/index.ts";
@@ -143,6 +144,7 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
   const { client, reflectors, ca, preparations, githubApps, events, clearances, references, settings, traces } =
     options;
   const memory = new Map<Key, WorkspaceMemory>();
+  if (options.metrics) exposeStates(options.metrics, reflectors, memory);
   const world = worldOf(options, memory);
   const performer: Performer = {
     client,
@@ -188,6 +190,19 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
       // The Stack may hold the slot to create the Workspace again.
       for (const by of ["workspace", "update"] as const) world.slots.withdraw(key, by);
     },
+  });
+}
+
+function exposeStates(
+  metrics: Registry,
+  { workspaces: own, statefulSets, pods }: WorkspaceControllerOptions["reflectors"],
+  memory: WorkspaceWorld["memory"],
+): void {
+  exposeWorkspaces(metrics, {
+    workspaces: own.store,
+    statefulSets: statefulSets.store,
+    pods: pods.store,
+    hasNotStarted: (key) => memory.get(key)?.notStarted !== undefined,
   });
 }
 

@@ -19,7 +19,7 @@ export type Step =
   /** Reads the certificate of the agent, unless it is known, and checks that it is valid. */
   | { readonly kind: "assessCertificate" }
   /** Takes a slot, or joins those who wait for one. `since`: when the Workspace began to wait. */
-  | { readonly kind: "claimSlot"; readonly since: number }
+  | { readonly kind: "claimSlot"; readonly rank: number }
   /** Reads every name that the objects need, so that nothing is created where one of them is taken. */
   | { readonly kind: "checkNames" }
   /** Creates the claim with the caches of the class, unless it exists. */

@@ -215,7 +215,7 @@ export function wokenUntil({ workspace, now }: Pick<WorkspaceView, "workspace" |
 }
 
 /** When it became ready or its last Update ended, whichever is later. A time after `latest` does not count. */
-export function idleSince(workspace: Workspace, updates: readonly UpdateFacts[], latest = Infinity): number {
+export function idleSince(workspace: Workspace, updates: readonly UpdateFacts[], latest: number): number {
   const readySince = parseTimestamp(readyCondition(workspace)?.lastTransitionTime) ?? 0;
   const times = [readySince, ...updates.map(({ endedAt = 0 }) => endedAt)];
   return Math.max(0, ...times.filter((time) => time <= latest));
@@ -233,15 +233,19 @@ export function isIdle(view: Pick<WorkspaceView, "workspace" | "updates" | "stat
   return isPrepared(workspace) && !isNeeded && (statefulSet?.replicas ?? 0) === 0;
 }
 
-/** Its preparation failed, nothing needs a pod, and it is scaled to zero until the next attempt. */
+/**
+ * Its preparation failed, nothing needs a pod, and it is scaled to zero until the next attempt. An attempt that is in progress needs
+ * a pod: with a stale store, it may have begun in one that was about to be terminated.
+ */
 export function isBackedOff(
   view: Pick<WorkspaceView, "workspace" | "updates" | "statefulSet" | "retry" | "now">,
 ): boolean {
-  const { workspace, updates, statefulSet, now } = view;
+  const { workspace, updates, statefulSet, retry, now } = view;
   const generation = workspace.metadata.generation ?? 0;
   const isOurs = statefulSet?.replicas === 0 && statefulSet.backedOffGeneration === generation;
   const isNeeded = hasWork(updates) || wokenUntil(view) !== undefined;
-  return isOurs && isFailed(workspace) && !isNeeded && (view.retry?.at ?? Infinity) > now;
+  const isWaiting = retry === undefined || (retry.at > now && Number.isFinite(retry.at));
+  return isOurs && isFailed(workspace) && !isNeeded && isWaiting;
 }
 
 export function agentAddress({ ip }: AgentPod): string {

@@ -2,7 +2,7 @@
  * Which occurrences of a Notification are done: sent or dropped. Everything before the cursor's time is done, and later ones
  * are named by a mark. The time trails what was sent, because an occurrence may become known after a later one. Pure.
  */
-import type { NotificationCursor } from "@pko/api";
+import type { Notification, NotificationCursor } from "@pko/api";
 import { timestamp } from "@pko/kube";
 
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
@@ -18,6 +18,12 @@ export const lateMs = 5 * minuteMs;
 export const maxMarks = 4096;
 
 export const cursorAt = (now: number): NotificationCursor => ({ time: timestamp(now) });
+
+/** A later time was recorded while the clock was wrong: until then, everything would count as done. */
+export function cursorIn({ status }: Notification, now: number): NotificationCursor | undefined {
+  const { cursor } = status ?? {};
+  return cursor && timeOf(cursor) > now + lateMs ? { ...cursor, time: timestamp(now - lateMs) } : cursor;
+}
 
 /** Whether an occurrence is not done. */
 export function isNewTo(cursor: NotificationCursor): (occurrence: Occurrence) => boolean {

@@ -139,3 +139,11 @@ test("what does not fit is reported as such, until it is recorded", () => {
   const cursor = advance(chat().status?.cursor ?? { time: "" }, overflow, pending);
   expect(inboxes.read(chat({}, { cursor })).overflow).toEqual([]);
 });
+
+test("a cursor that was recorded while the clock was wrong hides nothing", () => {
+  const { clock, chat, happens, pending } = world();
+  const ahead = chat({}, { cursor: { time: timestamp(clock.now() + 86_400_000) } });
+  expect(pending(ahead)).toEqual([]);
+  happens(failedUpdate("one", clock.now()));
+  expect(pending(ahead)).toEqual(["one"]);
+});

@@ -7,7 +7,7 @@ import { keyOf, namespaceOf, systemClock, type Change, type Clock, type Key, typ
 
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { workspaceIndex } from "../../shared/updates.ts";
-import { cursorAt, isNewTo, lateMs } from "./cursor.ts";
+import { cursorAt, cursorIn, isNewTo, lateMs } from "./cursor.ts";
 import { occurrencesOfStack, occurrencesOfUpdate } from "./derive.ts";
 import { occurrenceFilter } from "./filter.ts";
 import { byTime, maxAgeMs, type Occurrence } from "./occurrence.ts";
@@ -54,7 +54,8 @@ export class Inboxes {
 
   /** Nothing is collected for a Notification that is suspended. One without a cursor begins now. */
   read(notification: Notification): Inbox {
-    const { cursor = cursorAt(this.#clock.now()) } = notification.status ?? {};
+    const now = this.#clock.now();
+    const cursor = cursorIn(notification, now) ?? cursorAt(now);
     const key = keyOf(notification);
     if (notification.spec.suspend) {
       this.forget(key);

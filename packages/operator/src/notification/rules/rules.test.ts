@@ -193,6 +193,14 @@ describe("the status", () => {
     expect(statusOf({ ...view, delivery: sent })).not.toHaveProperty("unsent");
   });
 
+  test("a cursor that was recorded while the clock was wrong is corrected", () => {
+    const cursorAt = (time: string) =>
+      statusOf(viewOf({ notification: notification({}, { cursor: { time } }) })).cursor;
+    expect(cursorAt("2030-01-02T12:00:00Z")).toEqual({ time: "2030-01-01T11:55:00Z" });
+    // The clocks of two replicas may differ.
+    expect(cursorAt("2030-01-01T12:01:00Z")).toEqual({ time: "2030-01-01T12:01:00Z" });
+  });
+
   test("a Notification that is resumed starts from now", () => {
     const suspended = statusOf(viewOf({ notification: notification({ suspend: true }, started) }));
     expect(suspended.conditions).toMatchObject([{ type: "Ready", status: "False", reason: "NotificationSuspended" }]);

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 
-import { logger } from "@pko/kube";
+import { logger, type LogLevel } from "@pko/kube";
 
 import { logLevelSwitch } from "./log-level.ts";
 
 /** A log with a switch, and what was written since the last call. */
-function adjustable() {
-  const logLevel = logLevelSwitch("info");
+function adjustable(configured: LogLevel = "info") {
+  const logLevel = logLevelSwitch(configured);
   const lines: string[] = [];
   const log = logger({ level: () => logLevel.current, write: (line) => lines.push(line) });
   const annotate = (value?: string): void =>
@@ -25,6 +25,16 @@ test("the annotation changes the level, and without it the configured one applie
     { level: "warn", msg: "the log level was changed", from: "info", to: "debug" },
     { msg: "reconciled" },
     { msg: "the log level was changed", from: "debug", to: "info" },
+  ]);
+});
+
+test("a change is reported by an operator that logs only errors", () => {
+  const { annotate, written } = adjustable("error");
+  annotate("debug");
+  annotate();
+  expect(written()).toMatchObject([
+    { msg: "the log level was changed", from: "error", to: "debug" },
+    { msg: "the log level was changed", from: "debug", to: "error" },
   ]);
 });
 

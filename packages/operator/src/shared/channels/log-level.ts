@@ -3,7 +3,7 @@
  * receives it. Without leader election there is no Lease, and the configured level stays.
  */
 import { logLevelAnnotation } from "@pko/api";
-import { parseLogLevel, type Logger, type LogLevel } from "@pko/kube";
+import { isAtLeast, parseLogLevel, type Logger, type LogLevel } from "@pko/kube";
 
 export interface LogLevelSwitch {
   readonly current: LogLevel;
@@ -26,7 +26,10 @@ export function logLevelSwitch(configured: LogLevel): LogLevelSwitch {
         const annotation = logLevelAnnotation;
         log.warn("the requested log level is unknown; use debug, info, warn or error", { annotation, requested });
       } else if (level !== current) {
-        log.warn("the log level was changed", { from: current, to: level, annotation: logLevelAnnotation });
+        const from = current;
+        // The line is written at the level that shows more, so that one of a log of errors is not lost.
+        if (isAtLeast(from, level)) current = level;
+        log.warn("the log level was changed", { from, to: level, annotation: logLevelAnnotation });
         current = level;
       }
     },

@@ -6,7 +6,7 @@ import { SlotLine } from "./slot-line.ts";
 function lineOf(keys: readonly string[], held: Readonly<Record<string, number>> = {}, limit = Infinity) {
   const counts = new Map(Object.entries(held));
   const line = new SlotLine({ held: (namespace) => counts.get(namespace) ?? 0, limit: () => limit });
-  for (const [since, key] of keys.entries()) line.add(key, since);
+  for (const [rank, key] of keys.entries()) line.add(key, { rank, since: 0 });
   const take = (): string | undefined => {
     const key = line.take();
     if (key !== undefined) counts.set(key.slice(0, 1), (counts.get(key.slice(0, 1)) ?? 0) + 1);
@@ -38,8 +38,8 @@ describe("the order in which slots are given", () => {
 
   test("who has waited longer comes first, whenever the claim arrives", () => {
     const { line, drain } = lineOf(["a/1", "a/2"]);
-    line.add("a/0", -1);
-    line.add("a/0", 5);
+    line.add("a/0", { rank: -1, since: 0 });
+    line.add("a/0", { rank: 5, since: 0 });
     expect(drain()).toEqual(["a/0", "a/1", "a/2"]);
   });
 

@@ -1,7 +1,7 @@
 /**
  * The workspaces that wait for a slot. The namespace that holds the fewest slots is next; of those that hold equally many, the
- * one that was not given a slot for longest. Within a namespace, the one that has waited longest is first. A namespace at its
- * own limit does not block others.
+ * one that was not given a slot for longest. Within a namespace, the one with the lowest rank is first. A namespace at its own
+ * limit does not block others.
  */
 import { namespaceOf, type Key } from "@pko/kube";
 
@@ -18,9 +18,16 @@ export interface Shares {
   limit(namespace: string): number;
 }
 
-interface Waiting {
-  readonly key: Key;
+/** How a workspace joins the line. */
+export interface Turn {
+  /** The lowest in a namespace is first: a time, or 0. */
+  readonly rank: number;
+  /** When the wait began. */
   readonly since: number;
+}
+
+interface Waiting extends Turn {
+  readonly key: Key;
 }
 
 export class SlotLine {
@@ -53,11 +60,17 @@ export class SlotLine {
     return new Map([...this.#lines].map(([namespace, { length }]) => [namespace, length]));
   }
 
-  add(key: Key, since: number): void {
+  /** When the longest wait began, by namespace. */
+  longestWaits(): ReadonlyMap<string, number> {
+    const earliest = (line: readonly Waiting[]): number => Math.min(...line.map(({ since }) => since));
+    return new Map([...this.#lines].map(([namespace, line]) => [namespace, earliest(line)]));
+  }
+
+  add(key: Key, turn: Turn): void {
     if (this.has(key)) return;
     this.#keys.add(key);
     const line = this.#lines.get(namespaceOf(key)) ?? [];
-    line.splice(firstAfter(line, since), 0, { key, since });
+    line.splice(firstAfter(line, turn), 0, { key, ...turn });
     this.#lines.set(namespaceOf(key), line);
   }
 
@@ -147,8 +160,8 @@ export class SlotLine {
   }
 }
 
-function firstAfter(line: readonly Waiting[], since: number): number {
+function firstAfter(line: readonly Waiting[], { rank }: Turn): number {
   let at = line.length;
-  while (at > 0 && (line[at - 1]?.since ?? 0) > since) at--;
+  while (at > 0 && (line[at - 1]?.rank ?? 0) > rank) at--;
   return at;
 }

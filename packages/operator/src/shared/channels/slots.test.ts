@@ -221,8 +221,8 @@ describe("after a restart", () => {
 
   test("who waited longest is first again", () => {
     const { table, clock, set, kinds } = tableOf({}, [update("a/1", "running")]);
-    table.claim("a/2", "stack", clock.now());
-    table.claim("a/3", "stack", clock.now() - 60_000);
+    table.claim("a/2", "stack", { rank: clock.now() });
+    table.claim("a/3", "stack", { rank: clock.now() - 60_000 });
     set(update("a/1", "complete"));
     expect(kinds("a/2", "a/3")).toEqual(["waiting", "held"]);
   });
@@ -298,4 +298,30 @@ test("metrics show the limit, who holds and who waits for slots, and for how lon
   expect(lines()).toContain('update_slots_waiting{namespace="b"} 1\n');
   expect(lines()).toContain('update_slot_wait_seconds_bucket{le="15"} 1\n');
   expect(lines()).toContain('update_slot_wait_seconds_bucket{le="60"} 2\n');
+});
+
+test("metrics show since when the longest wait for a slot in a namespace lasts, also if it began before a restart", async () => {
+  const { table, clock, metrics } = tableOf();
+  table.claim("a/1", "stack");
+  const began = clock.now() - 600_000;
+  table.claim("b/1", "stack");
+  table.claim("b/2", "stack", { rank: began, since: began });
+  const since = (): string[] => metrics.expose().match(/^update_slots_waiting_since_timestamp_seconds.*$/gm) ?? [];
+  const seriesAt = (ms: number): string => `update_slots_waiting_since_timestamp_seconds{namespace="b"} ${ms / 1000}`;
+  expect(since()).toEqual([seriesAt(began)]);
+  await clock.advance(20_000);
+  expect(since()).toEqual([seriesAt(began)]);
+  table.withdraw("b/2", "stack");
+  expect(since()).toEqual([seriesAt(clock.now() - 20_000)]);
+  table.withdraw("b/1", "stack");
+  expect(since()).toEqual([]);
+});
+
+test("metrics show the begin of a wait, not the rank of the workspace", () => {
+  const { table, clock, metrics } = tableOf();
+  table.claim("a/1", "stack");
+  table.claim("b/1", "stack", { rank: 0 });
+  table.claim("c/1", "update", { rank: clock.now() - 3_900_000 });
+  const waits = metrics.expose().match(/(?<=^update_slots_waiting_since_timestamp_seconds.*} ).*$/gm);
+  expect(waits).toEqual([String(clock.now() / 1000), String(clock.now() / 1000)]);
 });

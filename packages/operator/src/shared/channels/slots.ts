@@ -20,7 +20,7 @@ import {
 
 import { isConditionTrue } from "../objects/conditions.ts";
 import { workspaceKeyOf } from "../updates.ts";
-import { SlotLine, type Place } from "./slot-line.ts";
+import { SlotLine, type Place, type Turn } from "./slot-line.ts";
 
 /** Who needs the slot of a workspace. "start/UID": an Update that is about to start. */
 export type Claimant = "stack" | "workspace" | "update" | `start/${string}`;
@@ -44,8 +44,8 @@ export interface WaitingForSlot extends Place {
 
 export interface Slots {
   state(workspace: Key): SlotView;
-  /** Takes a slot if one is free, or else waits for one. `since`: when it began to wait, if that was earlier. */
-  claim(workspace: Key, by: Claimant, since?: number): SlotView;
+  /** Takes a slot if one is free, or else waits for one. `turn`: what is known of an earlier wait; by default it begins now. */
+  claim(workspace: Key, by: Claimant, turn?: Partial<Turn>): SlotView;
   /** The slot is returned, or the wait ends, when nobody needs it. */
   withdraw(workspace: Key, by: Claimant): void;
   /**
@@ -145,13 +145,14 @@ class SlotTable implements Slots {
     return waiting ? this.#shown(workspace, waiting) : { kind: "none" };
   }
 
-  claim(workspace: Key, by: Claimant, since = Infinity): SlotView {
+  claim(workspace: Key, by: Claimant, { rank = Infinity, since = Infinity }: Partial<Turn> = {}): SlotView {
     const claims = this.#claims.get(workspace) ?? new Set();
     this.#claims.set(workspace, claims.add(by));
     if (this.#holdings.has(workspace)) return this.state(workspace);
     if (!this.#waiting.has(workspace)) {
       this.#waiting.set(workspace, { since: this.#clock.monotonic() });
-      this.#line.add(workspace, Math.min(since, this.#clock.now()));
+      const now = this.#clock.now();
+      this.#line.add(workspace, { rank: Math.min(rank, now), since: Math.min(since, now) });
     }
     this.#grant(workspace);
     // The Workspace ignores an Update without a slot.
@@ -322,6 +323,11 @@ function slotMetrics({ metrics = metricsRegistry(), limits }: SlotOptions, { lin
     help: "Workspaces that wait for a slot, by namespace.",
     labels: ["namespace"],
   });
+  const waitingSince = metrics.gauge({
+    name: "update_slots_waiting_since_timestamp_seconds",
+    help: "When the longest current wait for a slot began (Unix time), by namespace.",
+    labels: ["namespace"],
+  });
   const waited = metrics.histogram({
     name: "update_slot_wait_seconds",
     help: "How long a workspace waited for a slot.",
@@ -333,6 +339,8 @@ function slotMetrics({ metrics = metricsRegistry(), limits }: SlotOptions, { lin
     for (const [namespace, count] of held) inUse.set({ namespace }, count);
     waiting.clear();
     for (const [namespace, count] of line.sizes()) waiting.set({ namespace }, count);
+    waitingSince.clear();
+    for (const [namespace, since] of line.longestWaits()) waitingSince.set({ namespace }, since / 1000);
   });
   return { waited: (value: number): void => waited.observe({}, value) };
 }

@@ -113,4 +113,4 @@ function withoutSecrets(span: Span): Span {
   };
 }
 
-const cleanText = (text: string): string => truncate(maskCredentials(text, "[secret]"), maxTextChars);
+const cleanText = (text: string): string => truncate(maskCredentials(text), maxTextChars);

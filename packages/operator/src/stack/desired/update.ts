@@ -17,7 +17,7 @@ import { correctsDrift } from "../history/drift.ts";
 import {
   serializeTrigger,
   triggerAnnotation,
-  updateNameFor,
+  unusedNameFor,
   type Stage,
   type Trigger,
   type TriggerReason,
@@ -31,19 +31,21 @@ export interface UpdateRequest {
   readonly trigger: Trigger;
   readonly reason: TriggerReason;
   readonly stage?: Stage;
+  /** The names of its Updates whose result is recorded. */
+  readonly recorded?: readonly string[];
 }
 
 /** A foreground deletion of the Stack must not delete the Update, and with it the Workspace, before anything is destroyed. */
 const blockOwnerDeletion = false;
 
 export function updateObject({ stack, spec, workspace, trigger, reason, ...request }: UpdateRequest): Update {
-  const { stage = { kind: "direct" } } = request;
+  const { stage = { kind: "direct" }, recorded = [] } = request;
   const { labels, annotations } = spec.update;
   return {
     apiVersion: updates.apiVersion,
     kind: updates.kind,
     metadata: {
-      name: updateNameFor(stack, trigger, stage),
+      name: unusedNameFor(stack, trigger, { stage, recorded }),
       namespace: spec.namespace,
       labels: { ...labels, ...labelsOfStack(spec.name) },
       annotations: {

@@ -12,7 +12,7 @@ import { timestamp } from "@pko/kube";
 import { isConditionTrue } from "../../shared/objects/conditions.ts";
 import { boundedDrift, driftCount, driftSummary } from "../../shared/drift.ts";
 import { jittered } from "../../shared/pauses.ts";
-import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import { parsePastTimestamp } from "../../shared/parse-timestamp.ts";
 import { truncate } from "../../shared/truncate.ts";
 import * as messages from "../messages.ts";
 import { presentStatus, validSpec, type StackView, type UpdateFacts } from "../view.ts";
@@ -127,11 +127,12 @@ interface CheckIdentity {
   readonly endedAt?: number | undefined;
 }
 
-/** At least a second after the previous check, since the next check is named after this time. */
+/** At least a second after the previous check, since the next check is named after this time. Never in the future: see `endTime`. */
 function checkFields(view: StackView, { updateName, request, endedAt = view.now }: CheckIdentity) {
   const before = presentStatus(view).drift;
-  const previous = parseTimestamp(before?.checkedAt);
-  const checkedAt = previous === undefined ? endedAt : Math.max(endedAt, previous + 1000);
+  const previous = parsePastTimestamp(before?.checkedAt, view.now);
+  const end = Math.min(endedAt, view.now);
+  const checkedAt = previous === undefined ? end : Math.max(end, previous + 1000);
   const known = request || before?.request;
   return {
     checkedAt: timestamp(checkedAt),
@@ -142,7 +143,7 @@ function checkFields(view: StackView, { updateName, request, endedAt = view.now 
 
 /** When the next periodic check is due: after a failed one later each time, but never before the interval. */
 export function nextCheckTime(
-  view: Pick<StackView, "stack" | "spec">,
+  view: Pick<StackView, "stack" | "spec" | "now">,
   { checkedAt, failures = 0 }: StackDrift,
 ): number | undefined {
   const spec = validSpec(view);
@@ -150,7 +151,7 @@ export function nextCheckTime(
   if (!spec || everyMs === undefined) return undefined;
   const backoffMs = everyMs * 2 ** Math.min(Math.max(0, failures - 1), 30);
   const pauseMs = Math.max(everyMs, Math.min(backoffMs, spec.retry.maxBackoffMs));
-  return (parseTimestamp(checkedAt) ?? 0) + jittered(pauseMs, view.stack.metadata.uid ?? "");
+  return (parsePastTimestamp(checkedAt, view.now) ?? 0) + jittered(pauseMs, view.stack.metadata.uid ?? "");
 }
 
 /** An update that refreshed the state has made it match the resources. Undefined if no drift was known. */

@@ -16,6 +16,17 @@ describe("the result of an update", () => {
     expect(end(now - 3_600_000)).toBe(ago(9));
   });
 
+  test("has the operator's time if the clock of its node is ahead, so that the next update waits as long as after others", () => {
+    const ahead = anUpdate({ state: "failed", endedAt: now + 660_000 });
+    const { lastUpdate } = resultToRecord(viewOf({ last: failed({ lastResyncTime: ago(60) }) }), ahead);
+    expect(lastUpdate.lastResyncTime).toBe(ago(0));
+  });
+
+  test("has its own time if the previous one was recorded by a clock which was hours ahead", () => {
+    const view = viewOf({ last: failed({ lastResyncTime: ago(-36_000) }) });
+    expect(resultToRecord(view, anUpdate({ state: "failed", endedAt: now })).lastUpdate.lastResyncTime).toBe(ago(0));
+  });
+
   test("keeps the last successful commit after a failure", () => {
     const view = viewOf({ last: succeeded({ lastSuccessfulCommit: "good" }) });
     const { lastUpdate } = resultToRecord(view, anUpdate({ state: "failed", endedAt: now, message: "no" }));

@@ -2,7 +2,7 @@
 import type { JsonValue, LastUpdate, ProjectInfo, Stack, StackStatus } from "@pko/api";
 import { timestamp } from "@pko/kube";
 
-import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import { parsePastTimestamp } from "../../shared/parse-timestamp.ts";
 import {
   hasPlan,
   isFinished,
@@ -154,10 +154,13 @@ function triggerOf(view: StackView, update: UpdateFacts): Trigger {
   };
 }
 
-/** At least a second after the previous end, since the next Update is named after this time. */
+/**
+ * At least a second after the previous end, since the next Update is named after this time. Never in the future, even if the clock of
+ * the pod's node is ahead: a time that counts as unknown would cause the next update at once, and again after it.
+ */
 function endTime(view: StackView, update: UpdateFacts): number {
-  const before = parseTimestamp(lastUpdateIn(view)?.lastResyncTime);
-  const end = update.endedAt ?? view.now;
+  const before = parsePastTimestamp(lastUpdateIn(view)?.lastResyncTime, view.now);
+  const end = Math.min(update.endedAt ?? view.now, view.now);
   return before === undefined ? end : Math.max(end, before + 1000);
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { ApprovalRequest } from "@pko/api";
 
 import { ago, failed, stackOf, succeeded } from "../testing/views.ts";
-import { parseTrigger, serializeTrigger, updateNameFor } from "./trigger.ts";
+import { parseTrigger, serializeTrigger, unusedNameFor, updateNameFor } from "./trigger.ts";
 
 const request: ApprovalRequest = {
   state: "Pending",
@@ -33,6 +33,22 @@ describe("the trigger of an update", () => {
       updateNameFor(stackOf({}), trigger),
     ];
     expect(new Set([name, ...others]).size).toBe(10);
+  });
+
+  test("determines a name that no recorded Update has, after a clock was wrong", () => {
+    const stack = stackOf({ last: succeeded() });
+    const name = updateNameFor(stack, trigger);
+    expect(unusedNameFor(stack, trigger, {})).toBe(name);
+    expect(unusedNameFor(stack, trigger, { recorded: ["web-other"] })).toBe(name);
+    const second = unusedNameFor(stack, trigger, { recorded: [name] });
+    const third = unusedNameFor(stack, trigger, { recorded: [second, name] });
+    expect(new Set([name, second, third]).size).toBe(3);
+    expect(unusedNameFor(stack, trigger, { recorded: [name] })).toBe(second);
+    expect(unusedNameFor(stack, trigger, { recorded: [name], stage: { kind: "plan" } })).not.toBe(second);
+  });
+
+  test("determines the same name as in earlier versions, so that an upgrade does not repeat an Update", () => {
+    expect(unusedNameFor(stackOf({ last: succeeded() }), trigger, {})).toBe("web-f37fb4e3c9fc");
   });
 
   test("determines the names of the Updates that make a plan and apply it", () => {

@@ -125,6 +125,27 @@ const direct: Stage = { kind: "direct" };
  * previous one, which may have expired, and the Update that applies a plan after that plan.
  */
 export function updateNameFor(stack: Stack, trigger: Trigger, stage: Stage = direct): string {
+  return nameAfter(stack, trigger, stageName(stack, stage));
+}
+
+/**
+ * As `updateNameFor`, unless an Update whose result is recorded has that name, because a time has recurred after a clock was wrong: then the
+ * first name of a series that none has. The name is not simply made of more parts: an operator of another version, from which this one takes
+ * over, may have created an Update that the cache does not show yet, and only the same name prevents a second one.
+ */
+export function unusedNameFor(
+  stack: Stack,
+  trigger: Trigger,
+  { stage = direct, recorded = [] }: { readonly stage?: Stage; readonly recorded?: readonly string[] },
+): string {
+  let name = updateNameFor(stack, trigger, stage);
+  for (let repetition = 1; recorded.includes(name); repetition++) {
+    name = nameAfter(stack, trigger, `${stageName(stack, stage)} repetition ${repetition}`);
+  }
+  return name;
+}
+
+function nameAfter(stack: Stack, trigger: Trigger, what: string): string {
   const { lastUpdate: last, drift } = stack.status ?? {};
   const { revision, digest = "", inputs, driftRequest = "" } = trigger;
   const check = trigger.type === "refresh" ? [drift?.checkedAt ?? "", driftRequest] : [];
@@ -133,9 +154,7 @@ export function updateNameFor(stack: Stack, trigger: Trigger, stage: Stage = dir
     stackUid: stack.metadata.uid ?? "",
     type: trigger.type,
     generation: trigger.generation,
-    revision: [revision, digest, inputs, ...check, stageName(stack, stage)]
-      .filter((part, index) => index === 0 || part !== "")
-      .join(" "),
+    revision: [revision, digest, inputs, ...check, what].filter((part, index) => index === 0 || part !== "").join(" "),
     reconcileRequest: trigger.reconcileRequest,
     resyncSlot: Math.floor((parseTimestamp(last?.lastResyncTime) ?? 0) / 1000),
     attempt: last?.failures ?? 0,

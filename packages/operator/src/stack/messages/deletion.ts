@@ -1,4 +1,6 @@
 /** The deletion of the Stack or of its namespace, and rejected writes. */
+import { timestamp } from "@pko/kube";
+
 import type { Rejection } from "../../shared/objects/rejections.ts";
 
 /** A deletion cannot be reverted, so the message shows how to finish it in both ways. */
@@ -29,3 +31,8 @@ export function rejection({ kind, explanation }: Rejection): string {
 
 export const workspaceInUse = (updateName: string): string =>
   `The Stack is not deleted yet, because Update ${updateName} runs in its Workspace; to cancel it, delete Update ${updateName}.`;
+
+export const endUnreported = (updateName: string, until: number): string =>
+  `The Stack is deleted when the forge shows the end of Update ${updateName}, at the latest at ${timestamp(until)}.`;
+
+export const reportOf = (updateName: string): string => `the report about Update ${updateName}`;

@@ -26,6 +26,9 @@ const dependOrDepends = (names: readonly string[]): string => (names.length === 
 
 export const prerequisitesUnmet = (problems: readonly string[]): string => `${problems.join("; ")}.`;
 export const stackNames = (names: readonly string[]): string => names.map((name) => `Stack ${name}`).join(", ");
+/** The names in a text of `stackNames`. */
+export const stackNamesIn = (text: string): string[] =>
+  [...text.matchAll(/Stack ([^ ,]+)/g)].map(([, name = ""]) => name);
 
 export const prerequisiteMissing = (name: string): string => `there is no Stack ${name}`;
 export const prerequisiteDeleting = (name: string): string => `Stack ${name} is being deleted`;

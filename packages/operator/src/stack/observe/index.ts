@@ -26,6 +26,8 @@ import type { PolicyProbe } from "../../approvals/policy-probe.ts";
 import { approvalPlanIndex } from "../../shared/approvals.ts";
 import { findCondition } from "../../shared/objects/conditions.ts";
 import type { Slots } from "../../shared/channels/slots.ts";
+import { isAbandoned } from "../../shared/pull-request-preview.ts";
+import { reportSettings, unreportedUpdates } from "../../shared/reports.ts";
 import { leastApproval, type ClassReader } from "../../shared/workspace-classes.ts";
 import type { Suspension } from "../../shared/channels/suspension.ts";
 import { plannedBy } from "../history/approval.ts";
@@ -83,6 +85,7 @@ export async function observeStack(
     orphans: orphanedUpdates(world, key, stack),
     workspace: workspaceFacts(world, stack),
     dependents: observeDependents(world.stacks, stack),
+    unreported: observeUnreported(world, stack),
     approvals: approvalsFor(world, stack),
     approvalPolicy: world.approvalPolicy.state(stack.metadata.namespace ?? ""),
     workspaceClass: world.classOf(stack.metadata.namespace ?? ""),
@@ -171,6 +174,14 @@ async function uncachedUpdate(
 function withoutResult(update: Update): Update {
   const { conditions: _, ...status } = update.status ?? {};
   return { ...update, status };
+}
+
+/** Others report what became of the preview of a pull request, or nothing is reported. */
+function observeUnreported({ stacks, updates, classOf, suspension }: StackWorld, stack: Stack): string[] {
+  if (!isAbandoned(stacks, stack) || !reportSettings(stack, classOf)) return [];
+  const isSuspended = suspendedBy({ stack, operatorSuspended: suspension.isOn }).length > 0;
+  const owned = updates.byIndex(updateOwnerIndex, stack.metadata.uid ?? "");
+  return unreportedUpdates({ stack, updates: owned, isSuspended });
 }
 
 function approvalsFor({ approvals }: StackWorld, { metadata, status }: Stack): readonly Approval[] {

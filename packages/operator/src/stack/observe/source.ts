@@ -2,7 +2,7 @@
  * The source of a Stack, as last read. Nothing here waits for a repository: at the end of the pass the Stack follows what it has
  * read (`followSource`), and is reconciled when the revision changes.
  */
-import type { NormalStack, Program, Source, Stack } from "@pko/api";
+import { withoutPassword, type NormalStack, type Program, type Source, type Stack } from "@pko/api";
 import { globSelector } from "@pko/git";
 import { refKey, type Key, type Store } from "@pko/kube";
 
@@ -13,7 +13,6 @@ import type { GitRemote } from "../../sources/git-remote.ts";
 import type { Comparison, PathComparisons } from "../../sources/path-comparisons.ts";
 import { programView } from "../../sources/program-source.ts";
 import { unavailable, type SourceSpec, type SourceView } from "../../sources/source-view.ts";
-import { withoutPassword } from "../../sources/without-password.ts";
 import { contentOfPlan } from "../history/planned-content.ts";
 import { neededComparison } from "../history/skipped-commit.ts";
 import { reconcileRequestOf } from "../history/trigger.ts";

@@ -56,7 +56,7 @@ async function perform(performer: Performer, view: StackView, step: Step): Promi
     case "checkInputs":
       return await checkInputs(performer, view, step);
     case "claimSlot":
-      return replan({ slot: performer.slots.claim(keyOf(view.stack), "stack", step.since) });
+      return replan({ slot: performer.slots.claim(keyOf(view.stack), "stack", step.turn) });
     case "applyWorkspace":
       return await applyWorkspace(performer, view, step);
     case "createUpdate":

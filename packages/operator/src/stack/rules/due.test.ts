@@ -320,6 +320,21 @@ cases("after a failure, a Stack", [
     "none: UpdateFailed",
   ],
   [
+    "retries a failure that was recorded by a clock which was hours ahead",
+    { last: failed({ failures: 2, lastResyncTime: ago(-36_000) }) },
+    creating("up for retry"),
+  ],
+  [
+    "waits if another clock is a few seconds ahead",
+    { last: failed({ lastResyncTime: ago(-20) }) },
+    "none: RetryingAfterFailure",
+  ],
+  [
+    "resyncs if the last update was recorded by a clock which was hours ahead",
+    { spec: resync(600), last: succeeded({ lastResyncTime: ago(-36_000) }) },
+    creating("up for resync"),
+  ],
+  [
     "retries a failure of the Go operator, which recorded no count",
     { last: without("failures", failed({ lastResyncTime: ago(10) })) },
     creating("up for retry"),
@@ -342,6 +357,14 @@ test("resyncs and drift checks of Stacks with one interval are spread over 10 % 
     expect(Math.abs(checkIn - 300)).toBeLessThanOrEqual(30);
   }
   expect(new Set(all.map(([resyncIn]) => resyncIn)).size).toBeGreaterThan(50);
+});
+
+test("drift checks do not wait for a time that was recorded by a clock which was hours ahead", () => {
+  const spec = { driftDetection: { intervalSeconds: 300 } };
+  const ahead = ago(-36_000);
+  expect(driftDue(viewOf({ spec, last: succeeded({ lastResyncTime: ahead }) })).kind).toBe("now");
+  const drift = { checkedAt: ahead, resources: [] };
+  expect(driftDue(viewOf({ spec, drift, last: succeeded({ lastResyncTime: ago(60) }) })).kind).toBe("now");
 });
 
 test("Stacks that failed together are not retried together", () => {

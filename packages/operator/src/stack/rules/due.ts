@@ -3,7 +3,7 @@ import type { LastUpdate, NormalStack, UpdateType } from "@pko/api";
 
 import { formatInputs, type Input, parseInputs } from "../../shared/inputs.ts";
 import { jittered } from "../../shared/pauses.ts";
-import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import { parsePastTimestamp, parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { runDigest } from "../desired/run.ts";
 import type { WorkspaceOrigin } from "../desired/workspace.ts";
 import { correctsDrift } from "../history/drift.ts";
@@ -113,14 +113,15 @@ function updateDue(view: StackView, { aliases, ...source }: ReadySource): Due {
   if (isCorrectionDue(view, spec)) return now("drift");
   if (!spec.resync.always) return { kind: "never" };
   const everyMs = jittered(spec.resync.everyMs, view.stack.metadata.uid ?? "");
-  const at = (parseTimestamp(last.lastResyncTime) ?? 0) + everyMs;
+  const at = (parsePastTimestamp(last.lastResyncTime, view.now) ?? 0) + everyMs;
   return view.now >= at ? now("resync") : { kind: "resyncAt", at };
 }
 
 /** Once for each check that finds drift: the next check decides whether there is more to correct. */
-function isCorrectionDue({ stack }: StackView, spec: NormalStack): boolean {
+function isCorrectionDue({ stack, now }: StackView, spec: NormalStack): boolean {
   const { lastUpdate, drift } = stack.status ?? {};
-  const [updatedAt = 0, checkedAt = 0] = [parseTimestamp(lastUpdate?.lastResyncTime), parseTimestamp(drift?.checkedAt)];
+  const updatedAt = parsePastTimestamp(lastUpdate?.lastResyncTime, now) ?? 0;
+  const checkedAt = parseTimestamp(drift?.checkedAt) ?? 0;
   return correctsDrift(stack, spec) && updatedAt <= checkedAt;
 }
 
@@ -162,7 +163,7 @@ function retryDue(last: LastUpdate, { spec, trigger, view }: Retry): Due {
 }
 
 /** Stacks that failed together, for example because of an outage, are not retried together. */
-export function retryTime({ stack }: StackView, last: LastUpdate, { retry }: Pick<NormalStack, "retry">): number {
+export function retryTime({ stack, now }: StackView, last: LastUpdate, { retry }: Pick<NormalStack, "retry">): number {
   const failures = Math.max(1, last.failures ?? 1);
   const backoff = firstRetryMs * retryFactor ** Math.min(failures - 1, 30);
   const limit =
@@ -170,7 +171,8 @@ export function retryTime({ stack }: StackView, last: LastUpdate, { retry }: Pic
       ? Math.min(longestConflictMs, retry.maxBackoffMs)
       : retry.maxBackoffMs;
   const pauseMs = jittered(Math.min(backoff, limit), stack.metadata.uid ?? "");
-  return (parseTimestamp(last.lastResyncTime) ?? 0) + pauseMs;
+  const failedAt = parsePastTimestamp(last.lastResyncTime, now);
+  return failedAt === undefined ? now : failedAt + pauseMs;
 }
 
 function currentInputs({ stackOutputs, configInputs }: StackView): string {

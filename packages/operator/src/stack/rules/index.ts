@@ -36,6 +36,7 @@ import {
   nothingToDestroy,
 } from "./deletion/deletion.ts";
 import { dependentsLeft } from "./deletion/dependents.ts";
+import { resultUnreported } from "./deletion/unreported.ts";
 import {
   driftCheckDue,
   driftCheckRejected,
@@ -62,6 +63,7 @@ const rules: readonly StackRule[] = [
   writeRejected, // the API server rejected a write of this pass: report it and retry later
   nameOccupied, // a write of this pass found another owner's object under its name: leave it alone
   updatesOrphaned, // Updates of a deleted Stack of the same name: remove their finalizer
+  resultUnreported, // deleted, and the forge shows the preview of a pull request as running: keep its Updates for a while
   resultsRecorded, // Updates whose result is in the status: remove their finalizer
   driftChecksRecorded, // drift checks whose result is in the status or not needed: remove their finalizer
   resultUnrecorded, // an Update finished, and the status does not show it yet: record its result
@@ -76,7 +78,7 @@ const rules: readonly StackRule[] = [
   nothingToDestroy, // deleted before anything was deployed: remove the finalizer
   finalizerMissing, // add the finalizer before anything is deployed
   driftCheckRunning, // wait for the running drift check, or stop it if something else is due
-  updateCancelled, // a user requested to cancel the running Update: withdraw it
+  updateCancelled, // a user requested to cancel the running Update, or deletes the preview of a pull request: withdraw it
   updateSuperseded, // an Update that has not started is no longer needed: withdraw it
   updateBlocked, // an Update waits for a Workspace that failed: report the failure
   updateStalled, // the node of a running Update may be lost, or its agent does not stop it: report it

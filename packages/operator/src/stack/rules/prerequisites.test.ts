@@ -1,4 +1,4 @@
-import { ago, cases, creating, prerequisite, stackOutput, succeeded, withOutput } from "../testing/views.ts";
+import { ago, cases, creating, now, prerequisite, stackOutput, succeeded, withOutput } from "../testing/views.ts";
 
 const waits = { name: "base" };
 cases("prerequisites: a Stack", [
@@ -35,6 +35,11 @@ cases("prerequisites: a Stack", [
   [
     "requests an update of a prerequisite that is too old",
     { prerequisites: [prerequisite({ withinMs: 599_000 })] },
+    "requestPrerequisites: PrerequisiteNotSatisfied",
+  ],
+  [
+    "requests an update of a prerequisite whose last one was recorded by a clock which was hours ahead",
+    { prerequisites: [prerequisite({ withinMs: 599_000, endedAt: now + 36_000_000 })] },
     "requestPrerequisites: PrerequisiteNotSatisfied",
   ],
   [

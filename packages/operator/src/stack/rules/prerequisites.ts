@@ -1,6 +1,7 @@
 /** Rules about other Stacks that have to be deployed first. */
 import { timestamp } from "@pko/kube";
 
+import { clockSkewMs } from "../../shared/parse-timestamp.ts";
 import * as messages from "../messages.ts";
 import type { PrerequisiteRequest, StackPlan } from "../steps.ts";
 import { isDeleting, validSpec, type PrerequisiteView, type StackOutputView, type StackView } from "../view.ts";
@@ -52,8 +53,13 @@ function unmetPrerequisite(each: PrerequisiteView, view: StackView): Unmet | und
   const { name, endedAt, withinMs } = each;
   const message = problemWith(each, view);
   if (message !== undefined) return { name, message };
-  if (withinMs === undefined || (endedAt !== undefined && view.now - endedAt <= withinMs)) return undefined;
+  if (withinMs === undefined || isWithin(endedAt, withinMs, view.now)) return undefined;
   return { name, message: messages.prerequisiteTooOld(each), ...requestOnce(each, `after-${timestamp(endedAt ?? 0)}`) };
+}
+
+/** A time in the future was recorded while a clock was wrong. */
+function isWithin(endedAt: number | undefined, withinMs: number, now: number): boolean {
+  return endedAt !== undefined && now - endedAt <= withinMs && endedAt - now <= clockSkewMs;
 }
 
 function problemWith({ name, state, last, isCurrent }: PrerequisiteView, view: StackView): string | undefined {

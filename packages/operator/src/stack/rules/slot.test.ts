@@ -92,12 +92,20 @@ describe("a Stack that waits for a slot", () => {
   });
 
   test.each([
-    ["keeps its place after a restart", "a free slot (position 13 of 30)", now - 600_000],
-    ["is first after a restart if it had a slot, because its Workspace was being prepared", "Workspace web", 0],
-    ["starts to wait now if it waited for something else", "Stack base", now],
-  ])("%s", (_, what, since) => {
+    [
+      "keeps its place after a restart",
+      "a free slot (position 13 of 30)",
+      { rank: now - 600_000, since: now - 600_000 },
+    ],
+    [
+      "is first after a restart if it had a slot, because its Workspace was being prepared",
+      "Workspace web",
+      { rank: 0 },
+    ],
+    ["starts to wait now if it waited for something else", "Stack base", {}],
+  ])("%s", (_, what, turn) => {
     const view = viewOf({ slot: none, status: { waiting: { for: what, since: ago(600) } } });
-    expect(planStack(view).steps).toEqual([{ kind: "claimSlot", since }]);
+    expect(planStack(view).steps).toEqual([{ kind: "claimSlot", turn }]);
   });
 });
 

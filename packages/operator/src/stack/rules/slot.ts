@@ -1,5 +1,6 @@
 /** Whether a Stack needs the slot of its Workspace. */
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import type { Turn } from "../../shared/channels/slot-line.ts";
 import { isPlaceText } from "../../shared/slot-text.ts";
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
@@ -24,8 +25,9 @@ export function needsSlot(view: StackView, { outcome }: Pick<StackPlan, "outcome
 }
 
 /** After a restart, the Stack keeps its place. One whose Workspace was being prepared had a slot, so it is first. */
-export function waitingSince(view: StackView): number {
-  const { for: what = "", since } = presentStatus(view).waiting ?? {};
-  if (what === messages.workspaceName(view.stack.metadata.name ?? "")) return 0;
-  return (isPlaceText(what) ? parseTimestamp(since) : undefined) ?? view.now;
+export function turnOf(view: StackView): Partial<Turn> {
+  const { for: what = "", since: recorded } = presentStatus(view).waiting ?? {};
+  if (what === messages.workspaceName(view.stack.metadata.name ?? "")) return { rank: 0 };
+  const since = isPlaceText(what) ? parseTimestamp(recorded) : undefined;
+  return since === undefined ? {} : { rank: since, since };
 }

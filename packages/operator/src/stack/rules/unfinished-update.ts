@@ -3,6 +3,7 @@ import { currentTrigger } from "./due.ts";
 import { isOutsideWindow, latestStart } from "./windows.ts";
 import { workspaceFailure } from "./workspace.ts";
 import { isCancelled, serializeTrigger } from "../history/trigger.ts";
+import { isPullRequestPreview } from "../../shared/pull-request-preview.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled } from "../outcome.ts";
 import { wait, type StackPlan } from "../steps.ts";
@@ -19,11 +20,15 @@ import {
 
 export function updateCancelled(view: StackView): StackPlan | undefined {
   const update = unfinishedUpdate(view);
-  if (!update || update.deleting || !isCancelled(view.stack, update.name)) return undefined;
+  if (!update || update.deleting || !isUnwanted(view, update)) return undefined;
   const { name, uid } = update;
   const outcome = processing(messages.cancelling(update), messages.endOfUpdate(name));
   return { steps: [{ kind: "withdrawUpdate", name, uid }], outcome };
 }
+
+/** Whoever deletes the preview of a pull request does not wait for its result, and a preview can be cancelled without harm. */
+const isUnwanted = (view: StackView, { name, type }: UpdateFacts): boolean =>
+  isCancelled(view.stack, name) || (isDeleting(view) && type === "preview" && isPullRequestPreview(view.stack));
 
 /** An Update that waits for a Workspace that may never become ready would delay the update that can fix it. */
 export function updateSuperseded(view: StackView): StackPlan | undefined {

@@ -1,4 +1,17 @@
-import { cases, creating, failed, program, succeeded } from "../testing/views.ts";
+import { expect, test } from "bun:test";
+
+import {
+  anUpdate,
+  cases,
+  creating,
+  failed,
+  program,
+  resync,
+  succeeded,
+  viewOf,
+  type Setting,
+} from "../testing/views.ts";
+import { planStack } from "./index.ts";
 
 cases("the first update", [
   [
@@ -80,3 +93,17 @@ cases("the inputs of an update", [
   ],
   ["are not checked if no update is due", { last: succeeded(), missing: "unchecked" }, "none: Ready"],
 ]);
+
+test("an Update is not named like one whose result is recorded", () => {
+  const setting: Setting = { spec: resync(600), last: succeeded() };
+  const nameFor = (updates: Setting["updates"] = []): string | undefined => {
+    const [step] = planStack(viewOf({ ...setting, updates })).steps;
+    return step?.kind === "createUpdate" ? step.update.metadata.name : undefined;
+  };
+  const name = nameFor();
+  const recorded = anUpdate({ name: name ?? "", state: "succeeded", hasFinalizer: false, finalizers: [] });
+  const other = nameFor([recorded]);
+  expect(name).toStartWith("web-");
+  expect(other).toStartWith("web-");
+  expect(other).not.toBe(name);
+});

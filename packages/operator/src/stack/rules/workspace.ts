@@ -11,13 +11,13 @@ import { originFor } from "../history/planned-content.ts";
 import * as messages from "../messages.ts";
 import { processing, stalled, type Outcome } from "../outcome.ts";
 import { unchanged, wait, type StackPlan, type Step } from "../steps.ts";
-import { isDeleting, validSpec, type StackView } from "../view.ts";
+import { isDeleting, isFinished, validSpec, type StackView } from "../view.ts";
 import { stageOf } from "./approval.ts";
 import { destroyOrigin } from "./deletion/deletion.ts";
 import { driftDue } from "./drift/due.ts";
 import { nextDue, type DueUpdate } from "./due.ts";
 import { blockedBy } from "./ownership.ts";
-import { waitingSince } from "./slot.ts";
+import { turnOf } from "./slot.ts";
 import { inputsMissing } from "./spec.ts";
 
 /** An update, or a drift check. Undefined if none is due, or it has nothing to run. */
@@ -65,7 +65,7 @@ function slotMissing(view: StackView): StackPlan | undefined {
     return wait({ kind: "waitingForSlot", message, waitingFor: messages.slotPlace(slot) }, slot.refreshAt);
   }
   return withInputs(view, next, {
-    steps: [{ kind: "claimSlot", since: waitingSince(view) }],
+    steps: [{ kind: "claimSlot", turn: turnOf(view) }],
     outcome: unchanged,
   });
 }
@@ -137,13 +137,18 @@ function workspaceReady(view: StackView): StackPlan {
   const { spec, due } = next;
   const { trigger, reason } = due;
   const stage = stageOf(view, due);
-  const update = updateObject({ stack, spec, workspace: workspace.object, trigger, reason, stage });
+  const recorded = namesOfRecorded(view);
+  const update = updateObject({ stack, spec, workspace: workspace.object, trigger, reason, stage, recorded });
   const { name = "" } = update.metadata;
   const step: Step = { kind: "createUpdate", update, trigger, reason, stage, workspace: workspace.object };
   const isPlan = stage.kind === "plan";
   const message = messages.starting({ type: trigger.type, name, isPlan }, messages.purpose(due));
   return withInputs(view, next, { steps: [step], outcome: processing(message, messages.endOfUpdate(name)) });
 }
+
+/** The finalizer of the Stack is removed when the result is recorded. */
+const namesOfRecorded = ({ updates }: StackView): string[] =>
+  updates.flatMap((update) => (isFinished(update) && !update.hasFinalizer ? [update.name] : []));
 
 /** Of every run, in this order. The last one applies to every view. */
 export const workspaceRules = [

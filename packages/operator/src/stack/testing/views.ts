@@ -59,6 +59,7 @@ export interface Setting {
   readonly origin?: WorkspaceOrigin;
   readonly updates?: readonly UpdateFacts[];
   readonly dependents?: StackView["dependents"];
+  readonly unreported?: readonly string[];
   readonly cycle?: readonly string[];
   readonly prerequisites?: readonly PrerequisiteView[];
   readonly stackOutputs?: readonly StackOutputView[];
@@ -219,8 +220,7 @@ export function viewOf(setting: Setting): StackView {
     operatorSuspended: setting.operatorSuspended ?? false,
     workspace: workspaceOf(setting, stack),
     source,
-    dependents: setting.dependents ?? [],
-    cycle: setting.cycle ?? [],
+    ...othersOf(setting),
     prerequisites: setting.prerequisites ?? [],
     stackOutputs: setting.stackOutputs ?? [],
     configInputs: setting.configInputs ?? [],
@@ -234,6 +234,8 @@ export function viewOf(setting: Setting): StackView {
     workspaceClass,
   };
 }
+
+const othersOf = ({ dependents = [], unreported = [], cycle = [] }: Setting) => ({ dependents, unreported, cycle });
 
 const foreignWorkspace: WorkspaceFacts = {
   kind: "foreign",

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, mock, test } from "bun:test";
 import type { Update, Workspace } from "@pko/api";
 import type { ApiObject, KubeObject, Store } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
@@ -129,6 +129,17 @@ describe("the pod of an Update", () => {
     expect(seen(podOf("StatefulSet", "other"))).toBeUndefined();
     expect(seen(podOf("Job", "web-workspace"))).toBeUndefined();
     expect(seen({ ...podOf("", ""), metadata: { name: "web-workspace-0", namespace: "default" } })).toBeUndefined();
+  });
+
+  test("is where its run is followed, at the address that the pod has now", () => {
+    const find = mock((): undefined => undefined);
+    const pod = { ...podOf("StatefulSet", "web-workspace"), status: { podIP: "10.0.0.2" } };
+    const started = { ...update("first", "dev", 0), status: { podUid: "p1" } };
+    observeUpdate({ ...worldOf([started]), pods: storeOf(pod), runs: { find } }, "default/first", { now: noon });
+    expect(find).toHaveBeenLastCalledWith({ uid: "p1", ip: "10.0.0.2" }, "first");
+    const former = { ...started, status: { podUid: "p0" } };
+    observeUpdate({ ...worldOf([former]), pods: storeOf(pod), runs: { find } }, "default/first", { now: noon });
+    expect(find).toHaveBeenLastCalledWith({ uid: "p0" }, "first");
   });
 
   test("stays the one that it runs in, whatever controls that pod now", () => {

@@ -56,7 +56,7 @@ export function observeUpdate(world: UpdateWorld, key: Key, { now }: { readonly 
     ...defined({
       ttlMs: ttlAfterCompleted === undefined ? undefined : parseDuration(ttlAfterCompleted),
       pod: pod && podFacts(pod, ref, workspace),
-      run: world.runs.find(update.status?.podUid ?? "", update.metadata.uid ?? ""),
+      run: world.runs.find({ uid: update.status?.podUid ?? "", ...addressOf(pod, update) }, update.metadata.uid ?? ""),
       project: world.projects.projectOf(ref),
       expectedResources: expectedResources(update, siblings),
       formerOutputs: formerOutputs(update, siblings),
@@ -72,6 +72,12 @@ export function observeUpdate(world: UpdateWorld, key: Key, { now }: { readonly 
     slot: world.slots.state(workspaceKey),
     lostRuns: lostRunsOf(update, siblings),
   };
+}
+
+/** Of the pod in which it runs. */
+function addressOf(pod: ApiObject<Pod> | undefined, { status }: Update): { readonly ip?: string } {
+  const ip = pod?.metadata.uid === status?.podUid ? pod?.status?.podIP : undefined;
+  return ip === undefined ? {} : { ip };
 }
 
 function leastIn(view: ClassView): ApprovalFacts["least"] {

@@ -19,8 +19,8 @@ export function claimSlot(
   { slots, view: { update } }: Claimer,
   { starts }: Extract<Step, { kind: "claimSlot" }>,
 ): Performed<UpdateView> {
-  const claim = (by: Claimant) =>
-    slots.claim(workspaceKeyOf(update), by, parseTimestamp(update.metadata.creationTimestamp));
+  const rank = parseTimestamp(update.metadata.creationTimestamp) ?? Infinity;
+  const claim = (by: Claimant) => slots.claim(workspaceKeyOf(update), by, { rank });
   if (starts && claim(starting(update)).kind === "held") return stepDone;
   // It waits with this claim: the one for the start ends with the pass.
   return { kind: "replan", facts: { slot: claim("update") } };

@@ -7,7 +7,8 @@
  *
  * An Update runs at most once. The status records the pod before its agent receives the first request. From then on:
  *
- *   the recorded pod exists              send the start request, which has no effect the second time, and follow the run
+ *   the recorded pod exists              send the start request, which has no effect the second time, and follow the run;
+ *                                        once the run was seen running, only attach to it
  *   it is deleted, or another exists     the run ended with its pod: aborted, never started elsewhere
  *   the Update is being deleted          never start the run; cancel it, and wait for its end
  *
@@ -21,7 +22,7 @@ import { approvalRefused, approvalUnverified, planLost, planUnread } from "./app
 import { complete, completeWithFinalizer } from "./complete.ts";
 import { deletedBeforeStart, deletedWhileRunning } from "./deletion.ts";
 import { podDeleted, runFinished, runRejected, startedByOtherOperator } from "./result.ts";
-import { planNotRead, running, runNotFollowed } from "./running.ts";
+import { planNotRead, running, runNotAttached, runNotFollowed } from "./running.ts";
 import { specInvalid, stackUnknown } from "./spec.ts";
 import { finalizerMissing, start } from "./start.ts";
 import { notStopped } from "./timeout.ts";
@@ -37,6 +38,7 @@ const rules: readonly Rule<UpdateView, UpdatePlan>[] = [
   runRejected, // the agent will not run the operation, or has no record of it
   podDeleted, // the recorded pod no longer exists: the run ended with it
   deletedWhileRunning, // deleted while the operation may run: cancel it, and wait for its end
+  runNotAttached, // the operation was seen running and is not followed yet, for example after a restart: attach, never start
   planNotRead, // the pod is recorded, and the plan that it applies is needed to start or attach: read it
   runNotFollowed, // the pod is recorded and its run is not followed yet: start or attach
   notStopped, // it exceeded its timeout long ago, and the agent has not stopped it: report it

@@ -37,6 +37,7 @@ import {
 } from "../testing/views.ts";
 
 const lockHolder = { hostname: "web-workspace-0", pid: 40, startedAt: at(-1_000), lockedAt: at(0) };
+const attachesToRun = { steps: [{ kind: "attachRun", runId: "update-uid-1206" }], isWritten: false };
 const followsRun = { steps: [{ kind: "followRun" }], isWritten: false };
 const ofStack =
   (name: string): ViewTrait =>
@@ -82,6 +83,26 @@ table("an Update whose pod is recorded", [
   ],
   ["follows its run also while the pod is terminating", [...started, podIs("pod-a", { isDeleting: true })], followsRun],
   ["follows its run even if a user has removed its finalizer", [workspaceReady, startedIn("pod-a")], followsRun],
+  [
+    "attaches to its run after its progress was reported, and does not start it",
+    [...started, withStatus({ progress: progressAt(-1_000, 0) })],
+    attachesToRun,
+  ],
+  ["does the same after its process was recorded", [...started, withStatus({ process: lockHolder })], attachesToRun],
+  [
+    "attaches to its run without reading the plan that it applies",
+    [
+      ...started,
+      withSpec({ applyPlan: { updateName: "web-plan", updateUid: "plan-uid", digest: "sha256:plan" } }),
+      withStatus({ process: lockHolder }),
+    ],
+    attachesToRun,
+  ],
+  [
+    "waits for the address of its pod before it attaches",
+    [...started, withStatus({ process: lockHolder }), podIs("pod-a", { ip: "" })],
+    progresses("TransientFailure"),
+  ],
   ["waits for the address of its pod", [...started, podIs("pod-a", { ip: "" })], progresses("TransientFailure")],
 ]);
 

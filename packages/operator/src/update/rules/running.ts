@@ -8,12 +8,22 @@ import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
 import type { UpdatePlan } from "../steps.ts";
 import { progressSummary } from "../result-text.ts";
-import { hasStarted, runIdOf, type UpdateView } from "../view.ts";
+import { hasReported, hasStarted, runIdOf, type PodFacts, type UpdateView } from "../view.ts";
 import { planToApply } from "./approval.ts";
 import { endedWithoutResult } from "./ended.ts";
 import { nodeLost } from "./node-lost.ts";
 import { endOverdueAt } from "./timeout.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+
+/**
+ * An operation that was seen running is never started again: a node that lost its power may have lost the agent's record of it. Then the
+ * agent does not find the run, and the Update is aborted.
+ */
+export function runNotAttached(view: UpdateView): UpdatePlan | undefined {
+  const { pod, run } = view;
+  if (!hasReported(view) || run || !pod || pod.agent.ip === "") return undefined;
+  return attachTo(pod, view);
+}
 
 export function runNotFollowed(view: UpdateView): UpdatePlan | undefined {
   const { pod, spec, run } = view;
@@ -33,10 +43,14 @@ export function planNotRead(view: UpdateView): UpdatePlan | undefined {
     case undefined:
       return { steps: [{ kind: "readPlan", plan: applied }], outcome: { kind: "unchanged" } };
     case "lost":
-      return { steps: [{ kind: "attachRun", pod: pod.agent, runId: runIdOf(view) }], outcome: { kind: "unchanged" } };
+      return attachTo(pod, view);
     case "read":
       return undefined;
   }
+}
+
+function attachTo({ agent }: PodFacts, view: UpdateView): UpdatePlan {
+  return { steps: [{ kind: "attachRun", pod: agent, runId: runIdOf(view) }], outcome: { kind: "unchanged" } };
 }
 
 export function running(view: UpdateView): UpdatePlan | undefined {

@@ -81,6 +81,8 @@ describe("a workspace is preempted", () => {
     ["when its preparation has failed", candidate([notReady(60, "InstallationFailed")]), true],
     ["not when it has just become ready", candidate([ready(4)]), false],
     ["not when its last Update has just ended", candidate([ready(60), update("ended", { endedAt: ago(4) })]), false],
+    ["when only a clock that was wrong could have recorded its time", candidate([ready(-86_400)]), true],
+    ["not when it became ready a moment ago by a clock that is ahead", candidate([ready(-2)]), false],
     ["not while it is being prepared", candidate([notReady(60)]), false],
     ["not when an Update waits for it", candidate([ready(60), update("waiting")]), false],
     ["not when an Update runs in it", candidate([ready(60), update("onPod")]), false],

@@ -73,15 +73,18 @@ export function planPreemptions(room: Room): Preemptions {
 function idleWorkspaces({ candidates, now }: Room): Key[] {
   return candidates
     .filter(({ workspace }) => wokenUntil({ workspace, now }) === undefined)
-    .map((candidate) => ({ key: keyOf(candidate.workspace), since: idleWithPodSince(candidate) ?? Infinity }))
+    .map((candidate) => ({ key: keyOf(candidate.workspace), since: idleWithPodSince(candidate, now) ?? Infinity }))
     .filter(({ since }) => now - since >= leastIdleMs)
     .toSorted((a, b) => a.since - b.since)
     .map(({ key }) => key);
 }
 
 /** Undefined for a workspace that keeps its pod, or whose pod takes no room. */
-function idleWithPodSince({ workspace, pod, updates, idleTimeoutMs, losesState }: Candidate): number | undefined {
+function idleWithPodSince(candidate: Candidate, now: number): number | undefined {
+  const { workspace, pod, updates, idleTimeoutMs, losesState } = candidate;
   if (pod.metadata.deletionTimestamp || isUnschedulable(pod)) return undefined;
   if (idleTimeoutMs === 0 || losesState || hasWork(updates)) return undefined;
-  return isPrepared(workspace) || isFailed(workspace) ? idleSince(workspace, updates) : undefined;
+  if (!isPrepared(workspace) && !isFailed(workspace)) return undefined;
+  // A later time was recorded while the clock was wrong: the pod would take room until then.
+  return idleSince(workspace, updates, now + leastIdleMs);
 }

@@ -71,7 +71,7 @@ function updateFacts(update: Update, { pod, runs, hasSlot }: Place): UpdateFacts
     return { name, phase: "ended", ...(endedAt !== undefined && { endedAt }) };
   }
   if (podUid === undefined || podUid !== pod?.metadata.uid) return { name, phase: hasSlot ? "waiting" : "queued" };
-  const run = runs?.find(podUid, update.metadata.uid ?? "");
+  const run = runs?.find({ uid: podUid }, update.metadata.uid ?? "");
   const isUnprepared = run?.state === "refused" && run.code === "unprepared";
   return { name, phase: "onPod", ...(isUnprepared && { isUnprepared }) };
 }

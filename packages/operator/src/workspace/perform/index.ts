@@ -37,7 +37,7 @@ export async function performWorkspace(
     case "claimSlot":
       return {
         kind: "replan",
-        facts: { slot: performer.slots.claim(keyOf(context.view.workspace), "workspace", step.since) },
+        facts: { slot: performer.slots.claim(keyOf(context.view.workspace), "workspace", { rank: step.rank }) },
       };
     case "checkNames":
       return await checkNames(performer, context);

@@ -130,9 +130,21 @@ async function ignoringUnrelated(
   }
 }
 
-/** A StatefulSet that another operator created may differ in fields that cannot be changed. */
-const isImmutable = ({ explanation }: ApiError): boolean =>
-  explanation.includes("updates to statefulset spec for fields other than");
+/** Of a StatefulSet. A Service, which is applied with it, can change those of them that it has. */
+const immutableFields: ReadonlySet<string | undefined> = new Set([
+  "spec.podManagementPolicy",
+  "spec.selector",
+  "spec.serviceName",
+  "spec.volumeClaimTemplates",
+]);
+
+/**
+ * A StatefulSet that another operator created may differ in fields that cannot be changed. Up to Kubernetes 1.36, the error
+ * does not name them.
+ */
+const isImmutable = ({ explanation, causes }: ApiError): boolean =>
+  explanation.includes("updates to statefulset spec for fields other than") ||
+  causes.some(({ field, message }) => immutableFields.has(field) && message?.includes("field is immutable"));
 
 async function replaceStatefulSet(writer: Writer, context: WorkspaceContext): Promise<WorkspacePerformed> {
   const place = statefulSetIn(context.view);

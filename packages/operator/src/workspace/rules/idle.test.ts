@@ -185,6 +185,11 @@ describe("a failed workspace", () => {
       requeueAfterMs: 600_000,
     },
     "gets a new pod for the next attempt": { when: [...backedOff, retryAt(now)], steps: wake, outcome: "waiting" },
+    "gets a new pod if an attempt is in progress: it began before the store showed that the pod is scaled to zero": {
+      when: [...backedOff, retryAt(Infinity)],
+      steps: wake,
+      outcome: "waiting",
+    },
     "is woken by a new spec": { when: [...backedOff, changed], steps: wake, outcome: "waiting" },
     "is woken by an Update": { when: [...backedOff, update("waiting")], steps: wake, outcome: "waiting" },
     "is woken for a person": { when: [...backedOff, wokenFor(60)], steps: wake, outcome: "waiting" },

@@ -66,8 +66,8 @@ describe("a Workspace takes a slot", () => {
   test.each([
     ["keeps its place after a restart", "WaitingForSlot", ago(60)],
     ["starts to wait now if it waited for something else", "InstallationFailed", now],
-  ])("%s", (_, reason, since) => {
-    expect(planWorkspace(view(notReady(60, reason), none)).steps).toEqual([{ kind: "claimSlot", since }]);
+  ])("%s", (_, reason, rank) => {
+    expect(planWorkspace(view(notReady(60, reason), none)).steps).toEqual([{ kind: "claimSlot", rank }]);
   });
 });
 

@@ -17,7 +17,7 @@ export const slotMissing: WorkspaceRule = (view) => {
   const isCreated = statefulSet ? statefulSet.replicas > 0 : pod !== undefined;
   if (isCreated || slot.kind === "held" || !objectsToApply(view) || wokenUntil(view) !== undefined) return undefined;
   if (slot.kind === "none") {
-    return decide({ kind: "unchanged" }, undefined, [{ kind: "claimSlot", since: waitingSince(view) }]);
+    return decide({ kind: "unchanged" }, undefined, [{ kind: "claimSlot", rank: rankOf(view) }]);
   }
   const message = notStarted === undefined ? messages.waitingForSlot(slot) : messages.triedAgain(notStarted, slot);
   return decide({ kind: "waitingForSlot", message }, slot.refreshAt - now);
@@ -42,8 +42,8 @@ function explanationOf({ pod, preparation }: WorkspaceView): string {
   return pod?.explanation.message ?? messages.podBeingCreated;
 }
 
-/** After a restart, the Workspace keeps its place. */
-function waitingSince({ workspace, now }: WorkspaceView): number {
+/** After a restart, the Workspace keeps its place. It may have been unready for other reasons before it began to wait. */
+function rankOf({ workspace, now }: WorkspaceView): number {
   const ready = readyCondition(workspace);
   return (ready?.reason === "WaitingForSlot" ? parseTimestamp(ready.lastTransitionTime) : undefined) ?? now;
 }

@@ -1,5 +1,5 @@
 /** When is a drift check due? Pure. */
-import { parseTimestamp } from "../../../shared/parse-timestamp.ts";
+import { parsePastTimestamp } from "../../../shared/parse-timestamp.ts";
 import { jittered } from "../../../shared/pauses.ts";
 import { driftRequestOf, nextCheckTime } from "../../history/drift.ts";
 import { lastTypeOf } from "../../history/trigger.ts";
@@ -41,6 +41,6 @@ function isSettled(view: StackView): boolean {
 function firstCheckTime(view: StackView): number | undefined {
   const everyMs = validSpec(view)?.driftDetection?.everyMs;
   if (everyMs === undefined) return undefined;
-  const updatedAt = parseTimestamp(lastUpdateIn(view)?.lastResyncTime) ?? 0;
+  const updatedAt = parsePastTimestamp(lastUpdateIn(view)?.lastResyncTime, view.now) ?? 0;
   return updatedAt + jittered(everyMs, view.stack.metadata.uid ?? "");
 }
