@@ -1,15 +1,29 @@
-/** The reasons, events, messages, metrics and flags on the pages exist in the source code. */
+/** The reasons, events, messages, flags, alerts and keys of the log on the pages are those of the source code. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { autoEvents, stackConditions, stackEvents, updateConditions, workspaceConditions } from "@pko/api";
+import {
+  autoEvents,
+  stackConditions,
+  stackEvents,
+  stackNameLabel,
+  updateConditions,
+  workspaceConditions,
+} from "@pko/api";
 import { servedRules } from "@pko/install";
 import { operatorHelp } from "@pko/operator";
 import { ErrorClass } from "@pko/rpc";
 import { addAuthority, createAuthorities, rotateAuthorities } from "@pko/rpc/pki";
 import { describe, expect, test } from "bun:test";
 
+import {
+  stackLogKeys,
+  tracedLogKeys,
+  updateLogKeys,
+  workspaceLogKeys,
+} from "../../packages/operator/src/shared/log-keys.ts";
 import { files, pages, root } from "./pages.ts";
+import { listedOn } from "./tables.ts";
 
 const codeSpans = (path: string): readonly string[] => pages.find((page) => page.path === path)?.spans ?? [];
 
@@ -77,7 +91,7 @@ test("the support page names the versions that are tested", () => {
   const tools = read("hack/cluster/src/tools.ts");
   const tested = [
     ...read("hack/cluster/src/kubernetes.ts").matchAll(/"\d\.\d+": "([\d.]+)"/g),
-    ...tools.matchAll(/pulumiVersion = "([\d.]+)"/g),
+    ...read("hack/cluster/src/pulumi.ts").matchAll(/(?:pulumiVersion =|\bpulumi:) "([\d.]+)"/g),
     ...tools.matchAll(/argoCdVersion = "([\d.]+)"/g),
     ...read("hack/cluster/go/source-controller/go.mod").matchAll(/source-controller v([\d.]+)/g),
     ...read("hack/cluster/go/helm/go.mod").matchAll(/helm\/v3 v(\d+\.\d+)/g),
@@ -88,26 +102,71 @@ test("the support page names the versions that are tested", () => {
   expect(tested.filter((version) => !page.includes(version))).toEqual([]);
 });
 
-test("the flags and metrics on the operations page exist", () => {
-  const documented = codeSpans("docs/operations.md");
-  const flags = documented.filter((span) => /^--[a-z-]+$/.test(span));
+test("every version of Kubernetes is tested: the default one for each change, the others every night", () => {
+  const source = readFileSync(join(root, "hack/cluster/src/kubernetes.ts"), "utf8");
+  const versions = Array.from(source.matchAll(/"(\d\.\d+)": "[\d.]+"/g), ([, minor = ""]) => minor);
+  const [, byDefault = ""] = /defaultMinor: Minor = "([\d.]+)"/.exec(source) ?? [];
+  const nightly = readFileSync(join(root, ".github/workflows/nightly.yaml"), "utf8");
+  const [, matrix = ""] = /^ *kube: (\[.*\])$/m.exec(nightly) ?? [];
+  expect([...(JSON.parse(matrix) as string[]), byDefault].toSorted()).toEqual(versions.toSorted());
+});
+
+test("the agent accepts the oldest CLI that is tested every night, and no older one", () => {
+  const [, tested] =
+    /PULUMI=([\d.]+) make test/.exec(readFileSync(join(root, ".github/workflows/nightly.yaml"), "utf8")) ?? [];
+  const source = readFileSync(join(root, "packages/agent/src/pulumi/version.ts"), "utf8");
+  expect(/minimumVersion = "(\d+\.\d+)\.0"/.exec(source)?.[1]).toBe(tested ?? "");
+});
+
+test("the flags on the operations page exist", () => {
+  const flags = codeSpans("docs/operations.md").filter((span) => /^--[a-z-]+$/.test(span));
   expect(flags.length).toBeGreaterThan(4);
   const help = operatorHelp().split(/\s+/);
   expect(flags.filter((flag) => !help.includes(flag))).toEqual([]);
-  // The source code adds these prefixes to the names of some metrics.
-  const unprefixed = (span: string): string =>
-    /^(?:(?:controller_runtime|workqueue|reflector)_)?([a-z_]+)/.exec(span)?.[1] ?? "";
-  const metrics = documented.filter((span) => /^[a-z]+(_[a-z]+)+(\{.*\})?$/.test(span));
-  expect(metrics.length).toBeGreaterThan(10);
-  expect(metrics.filter((metric) => !isInSources(`"${unprefixed(metric)}"`))).toEqual([]);
 });
 
-test("the operations page describes every alert of the chart", () => {
+describe("the alerts of the chart", () => {
   const rules = readFileSync(join(root, "charts/pulumi-kubernetes-operator/templates/prometheus-rule.yaml"), "utf8");
-  const alerts = [...rules.matchAll(/alert: (\w+)/g)].map(([, name = ""]) => name);
-  expect(alerts.length).toBeGreaterThan(2);
-  const documented = new Set(codeSpans("docs/operations.md"));
-  expect(alerts.filter((alert) => !documented.has(alert))).toEqual([]);
+  const alerts = Array.from(rules.matchAll(/alert: (\w+)/g), ([, name = ""]) => name).toSorted();
+  const pageNames = (paths: readonly string[]): string[] =>
+    paths.flatMap((path) => /(Pulumi\w+)\.md$/.exec(path)?.[1] ?? []).toSorted();
+  const linksOf = (path: string): readonly string[] => pages.find((page) => page.path === path)?.links ?? [];
+
+  test("are those that the operations page describes", () => {
+    expect(alerts.length).toBeGreaterThan(2);
+    expect(listedOn("Alerts and a dashboard").toSorted()).toEqual(alerts);
+  });
+
+  test("are those with a runbook", () => {
+    expect(pageNames(files.filter((path) => path.startsWith("docs/runbooks/")))).toEqual(alerts);
+  });
+
+  test("are those in the list of runbooks", () => {
+    expect(pageNames(linksOf("docs/runbooks/README.md"))).toEqual(alerts);
+  });
+});
+
+test("the operations page lists the keys of log lines about an object, and lists no key that is not used", () => {
+  const listed = listedOn("Logs");
+  const object = { metadata: { uid: "u1", labels: { [stackNameLabel]: "web" } } };
+  const used = {
+    ...stackLogKeys("web"),
+    ...workspaceLogKeys("web", object),
+    ...updateLogKeys("web-1", object),
+    ...tracedLogKeys(undefined, object),
+  };
+  expect(Object.keys(used).filter((key) => !listed.includes(key))).toEqual([]);
+  const isKey = (name: string): boolean => new RegExp(`[\\s{(]${name}(: |, | \\})`).test(sources);
+  expect(listed.length).toBeGreaterThan(10);
+  expect(listed.filter((key) => !isKey(key))).toEqual([]);
+});
+
+test("log lines in the docs start with the keys that the operator and the agent write", () => {
+  const lines = pages
+    .flatMap(({ path, blocks }) => blocks.flatMap(({ text }) => text.split("\n").map((line) => `${path}: ${line}`)))
+    .filter((line) => /: \{"/.test(line) && line.includes('"level":'));
+  expect(lines.length).toBeGreaterThan(3);
+  expect(lines.filter((line) => !/: \{"level":"\w+","ts":"[^"]+","msg":"/.test(line))).toEqual([]);
 });
 
 test("the operations page gives the time after which a former CA is removed", async () => {

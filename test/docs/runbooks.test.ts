@@ -20,6 +20,11 @@ describe.each(alerts)("the runbook of %s", (alert) => {
     for (const part of [cause, fix, verify]) expect(commandsIn(part)).not.toEqual([]);
     for (const part of [cause, verify]) expect(part).toMatch(/^```text\n/m);
   });
+
+  test("requests an update with another value each time, because the same value starts none in the next incident", () => {
+    const requests = commandsIn(readRunbook(alert).Fix).filter((line) => line.includes("reconciliation-request"));
+    expect(requests.filter((line) => !line.includes("reconciliation-request=$("))).toEqual([]);
+  });
 });
 
 test("a page without a part is no runbook", () => {

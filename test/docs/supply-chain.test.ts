@@ -57,6 +57,27 @@ test("every Go module of the local cluster has a go.sum", () => {
   expect(dependent.filter((folder) => !files.includes(join(folder, "go.sum")))).toEqual([]);
 });
 
+/** Modules and their versions. */
+const requirementsOf = (path: string): ReadonlyMap<string, string> =>
+  new Map(
+    Array.from(read(path).matchAll(/^(?:require)?\s+(\S+) (v\S+)/gm), ([, name = "", version = ""]) => [name, version]),
+  );
+
+describe("the packages that a Go program shares with the CLI have the same versions, so that Go compiles them once:", () => {
+  const cli = requirementsOf("hack/cluster/go/pulumi/go.mod");
+  const others = files.filter((path) => /^(?:examples\/.*|.*\/kubernetes-provider)\/go\.mod$/.test(path));
+
+  test.each(others)("%s", (path) => {
+    const shared = [...requirementsOf(path)].filter(([name]) => cli.has(name));
+    expect(shared.length).toBeGreaterThan(50);
+    expect(shared.filter(([name, version]) => cli.get(name) !== version)).toEqual([]);
+  });
+
+  test("the examples and the provider", () => {
+    expect(others.length).toBeGreaterThan(3);
+  });
+});
+
 describe("workflows", () => {
   const workflows = files.filter((path) => path.startsWith(".github/workflows/"));
 

@@ -118,8 +118,22 @@ const panels: readonly Panel[] = [
     ],
   },
   {
+    title: "Longest wait for a slot by namespace",
+    unit: "s",
+    queries: [
+      [
+        `time() - min by (exported_namespace) (${metricSelector("update_slots_waiting_since_timestamp_seconds")})`,
+        "{{exported_namespace}}",
+      ],
+    ],
+  },
+  {
     title: "Drifted stacks by name",
     queries: [[`${eachStack("stacks_drifted")} > 0`, "{{exported_namespace}}/{{name}}"]],
+  },
+  {
+    title: "Consecutive failed drift checks by stack",
+    queries: [[eachStack("stack_drift_check_failures"), "{{exported_namespace}}/{{name}}"]],
   },
   {
     title: "Failed updates by class",

@@ -22,7 +22,6 @@ import {
 
 import { commandsIn } from "../../docs/commands.ts";
 import { readRunbook, type RunbookSection } from "../../docs/runbook.ts";
-import { root } from "../../docs/pages.ts";
 import { CountingCli } from "../../faults/counting-cli.ts";
 import { FakeKubelet } from "../../faults/fake-kubelet.ts";
 import { Observer } from "../../faults/observer.ts";
@@ -33,6 +32,7 @@ import { FakeNodes } from "./fake-nodes.ts";
 import { OperatorKubelet } from "./operator-kubelet.ts";
 import { Prometheus } from "./prometheus.ts";
 import { release } from "./promtool.ts";
+import { deleteTranscripts, transcribe, unprintedLines } from "./transcripts.ts";
 
 const namespace = "team-a";
 export const [homeNode, lostNode] = ["worker-1", "worker-2"] as const;
@@ -56,6 +56,9 @@ const values = {
   // On a busy machine, the operator must not end because it cannot renew its Lease.
   leaderElection: { leaseDuration: "60s", renewDeadline: "50s", retryPeriod: "500ms" },
 };
+
+/** A retry is due after ten seconds. */
+const rereadingMs = 30_000;
 
 interface Trouble {
   readonly stack?: string;
@@ -109,6 +112,7 @@ export class AlertStage implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
+    deleteTranscripts();
     this.#startControlPlane();
     await this.#install();
     const programs = bundledPrograms();
@@ -140,20 +144,29 @@ export class AlertStage implements AsyncDisposable {
   /** Waits until the alert fires, follows its runbook, and waits until it is resolved. */
   async resolve(alert: string, { stack = "website", subject = stack, removeCause }: Trouble = {}): Promise<void> {
     await this.prometheus.untilFiring(alert, subject);
-    await this.#follow(alert, "Find the cause", { stack });
+    await this.#read(alert, "Find the cause", stack);
     await this.#follow(alert, "Fix", { stack, ...(removeCause && { removeCause }) });
     await this.prometheus.untilResolved(alert, subject);
-    await this.#follow(alert, "Verify", { stack });
+    await this.#read(alert, "Verify", stack);
     this.resolved.add(alert);
+  }
+
+  /** Repeats the commands, which only read, until they have printed what the page shows: the state may be another at first. */
+  async #read(alert: string, section: RunbookSection, stack: string): Promise<void> {
+    const end = performance.now() + rereadingMs;
+    do {
+      await this.#follow(alert, section, { stack });
+    } while (unprintedLines(alert, section).length > 0 && performance.now() < end);
   }
 
   async #follow(alert: string, section: RunbookSection, { stack, removeCause }: FollowedTrouble): Promise<void> {
     const commands = commandsIn(readRunbook(alert)[section]);
     for (const [index, line] of commands.entries()) {
       if (index === commands.length - 1) removeCause?.();
-      const output = await this.run(ownCommand(line, stack));
+      // A terminal also shows what kubectl writes to standard error, such as "No resources found".
+      const output = await this.run(`${ownCommand(line, stack)} 2>&1`);
       const shown = output.replaceAll(this.folder, "/app").replaceAll(stack, "website");
-      transcribe(alert, `$ ${line}\n${shown}`);
+      transcribe(alert, { section, command: line, output: shown });
     }
   }
 
@@ -263,12 +276,4 @@ function ownCommand(line: string, stack: string): string {
       // There is no terminal for the confirmation.
       .replace(/^kubectl pulumi approve .*$/, "$& --yes")
   );
-}
-
-const transcripts = join(root, ".build/runbooks");
-
-/** For the pages: what the commands print. */
-function transcribe(alert: string, text: string): void {
-  mkdirSync(transcripts, { recursive: true });
-  writeFileSync(join(transcripts, `${alert}.txt`), `${text.trimEnd()}\n\n`, { flag: "a" });
 }

@@ -11,15 +11,15 @@ import { operator } from "../../../packages/operator/src/operator.ts";
 import { parseOptions } from "../../../packages/operator/src/options.ts";
 import { gitServer } from "../stack/git-server.ts";
 import { reasonOf, StackScene, testTimeoutMs } from "../stack/scene.ts";
-import { renderRules, testRules } from "./promtool.ts";
+import { release, renderRules, testRules, type Series } from "./promtool.ts";
 import { recordedSeries, type Scrape } from "./recorded-series.ts";
 
 /** What the metrics show lasts for so long. */
 const held = { interval: "10m", intervals: 30, at: "4h" };
 /** Long enough for the operator's certificate to expire in less than a week, if nothing renews it. */
 const unattended = { interval: "12h", intervals: 60, at: "25d" };
-/** As often as an operator in trouble repeats its requests. */
-const everyMinute = { interval: "1m", intervals: 90, at: "1h" };
+/** As rarely as an operator in trouble retries an object. */
+const longestBackoff = { interval: "5m", intervals: 30, at: "2h" };
 
 interface Running extends AsyncDisposable {
   readonly scrape: () => Promise<Scrape>;
@@ -58,14 +58,16 @@ function failedPolls({ text }: Scrape): number {
 interface Recorded {
   readonly scrapes: readonly [Scrape, Scrape];
   readonly repeated?: typeof held;
+  /** Series of other replicas. */
+  readonly others?: Series;
 }
 
 async function expectAlerts(
   name: string,
-  { scrapes, repeated: { interval, intervals, at } = held }: Recorded,
+  { scrapes, repeated: { interval, intervals, at } = held, others = {} }: Recorded,
   firing: Readonly<Record<string, number>>,
 ): Promise<void> {
-  const series = recordedSeries(scrapes, intervals);
+  const series = { ...recordedSeries(scrapes, intervals), ...others };
   await testRules(await renderRules(), [{ name, series, at, firing, exactly: true }], interval);
 }
 
@@ -76,8 +78,7 @@ test(
     const { proxy } = await scene.proxy();
     await using running = await start(scene.namespace, proxy.credentials);
     await waitFor(async () => await leads(running), { what: "the operator to lead", timeoutMs: 45_000 });
-    const scrape = await running.scrape();
-    for (const metric of [
+    const metrics = [
       /^operator_build_info\{version="\d+\.\d+\.\d+.*",bun="[\d.]+"\} 1$/m,
       /^certificate_expiry_timestamp_seconds\{certificate="ca"\} \d{10}$/m,
       /^certificate_expiry_timestamp_seconds\{certificate="operator"\} \d{10}$/m,
@@ -85,23 +86,38 @@ test(
       /^workqueue_oldest_age_seconds\{name="stack-controller",controller="stack-controller"\} /m,
       /^reflector_objects\{reflector="updates"\} 0$/m,
       /^update_records_limit_bytes \d+$/m,
-    ]) {
-      expect(scrape.text).toMatch(metric);
-    }
+    ];
+    // The controllers start a moment after the operator leads.
+    const complete = async (): Promise<Scrape> => {
+      const found = await running.scrape();
+      for (const metric of metrics) expect(found.text).toMatch(metric);
+      return found;
+    };
+    const scrape = await waitFor(complete, { what: "the metrics of an operator that leads" });
     await expectAlerts("healthy", { scrapes: [scrape, await running.scrape()] }, {});
     const unrenewed = { scrapes: [scrape, scrape], repeated: unattended } as const;
     await expectAlerts("certificates that are not renewed", unrenewed, { PulumiCertificateExpiring: 1 });
-    // A standby without a leader.
-    const standby = { ...scrape, text: scrape.text.replace(/^(leader_election_master_status\{.*\}) 1$/m, "$1 0") };
-    await expectAlerts("without a leader", { scrapes: [standby, standby] }, { PulumiOperatorNoLeader: 1 });
+    const off = (text: string, metric: string): string =>
+      text.replace(new RegExp(`^(${metric}\\{.*\\}) 1$`, "m"), "$1 0");
+    const standby = { ...scrape, text: off(scrape.text, "leader_election_master_status") };
+    const others = { [`up{namespace="${release}",job="${release}",pod="operator-1"}`]: `0+0x${held.intervals}` };
+    await expectAlerts("only the leader cannot be scraped", { scrapes: [standby, standby], others }, {});
+    const noLeader = { PulumiOperatorNoLeader: 1 };
+    await expectAlerts("another operator holds the Lease", { scrapes: [standby, standby] }, noLeader);
+    const alone = { ...standby, text: off(standby.text, "leader_election_lease_held") };
+    await expectAlerts("without a leader", { scrapes: [alone, alone] }, noLeader);
 
     const isDenied = ({ isWrite, path }: { isWrite: boolean; path: string }) => isWrite && path.includes("/stacks/");
     proxy.on((request) => (isDenied(request) ? { status: 403 } : undefined));
     await scene.stack("denied", { projectRepo: "https://git.example.com/denied", branch: "main" });
     const denials = (): number => proxy.requests.filter(isDenied).length;
-    await waitFor(() => denials() >= 3, { what: "three denied requests", timeoutMs: 60_000 });
-    const denied = { scrapes: [scrape, await running.scrape()], repeated: everyMinute } as const;
-    await expectAlerts("denied", denied, { PulumiOperatorRequestsRejected: 1 });
+    const untilDenied = async (count: number): Promise<Scrape> => {
+      await waitFor(() => denials() >= count, { what: `${count} denied requests`, timeoutMs: 60_000 });
+      return await running.scrape();
+    };
+    const scrapes = [await untilDenied(3), await untilDenied(5)] as const;
+    const firing = { PulumiOperatorRequestsRejected: 1, PulumiOperatorErrors: 1 };
+    await expectAlerts("denied", { scrapes, repeated: longestBackoff }, firing);
   },
   testTimeoutMs * 2,
 );

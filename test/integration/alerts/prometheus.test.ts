@@ -3,7 +3,7 @@
  * runbook resolve it. promtool tests the durations that are shipped (rules.test.ts).
  */
 import { execFileSync } from "node:child_process";
-import { rmSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import {
@@ -18,9 +18,11 @@ import { stacks, updates } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
+import { runbookSections } from "../../docs/runbook.ts";
 import { gitServer } from "../stack/git-server.ts";
 import { AlertStage, homeNode, lostNode } from "./alert-stage.ts";
 import { release, renderRules } from "./promtool.ts";
+import { unprintedLines } from "./transcripts.ts";
 
 const timeoutMs = 240_000;
 const testTimeoutMs = 4 * timeoutMs;
@@ -163,7 +165,7 @@ onRequest(
     await shop.apply("busy", { commit, continueResyncOnCommitMatch: true, resyncFrequencySeconds: 1 });
     await shop.apply("planned", { commit, approval: { required: "Always" } });
     await stage.resolve("PulumiHistoryTooLarge", { stack: "busy" });
-    await stage.resolve("PulumiApprovalPolicyMissing");
+    await stage.resolve("PulumiApprovalPolicyMissing", { stack: "planned" });
     await stage.resolve("PulumiStackAwaitingApproval", { stack: "planned" });
   },
   testTimeoutMs,
@@ -238,6 +240,30 @@ onRequest(
 );
 
 onRequest(
+  "a Stack whose resources cannot be read",
+  async () => {
+    const { shop, client } = stage;
+    using git = gitServer();
+    const shared = { type: "pulumi:pulumi:StackReference", properties: { name: "organization/shop/shared" } };
+    git.commitFiles({ "Pulumi.yaml": JSON.stringify({ name: "web", runtime: "yaml", resources: { shared } }) });
+    await shop.apply("shared", { commit: shop.commit("shared") });
+    await untilReady("shared");
+    await shop.apply("unchecked", { projectRepo: git.url, driftDetection: { intervalSeconds: 3600 } });
+    await untilReady("unchecked");
+    const state = join(stage.folder, "backend/.pulumi/stacks/shop/shared.json");
+    renameSync(state, `${state}.moved`);
+    for (const request of ["first", "second"]) {
+      await annotate("unchecked", { [driftRequestAnnotation]: request });
+      const isDone = async () => (await client.get(stacks, shop.ref("unchecked"))).status?.drift?.request === request;
+      await waitFor(isDone, { timeoutMs, what: `the ${request} check` });
+    }
+    const removeCause = (): void => renameSync(`${state}.moved`, state);
+    await stage.resolve("PulumiDriftChecksFailing", { stack: "unchecked", removeCause });
+  },
+  testTimeoutMs,
+);
+
+onRequest(
   "an update that hangs, a pod without a node, and an update that waits for them",
   async () => {
     const { shop, prometheus } = stage;
@@ -291,24 +317,24 @@ onRequest(
     const lease = { namespace: release, name: leaseName };
     const body = { metadata: { annotations: { [suspendAnnotation]: "incident 42" } } };
     await client.patch(builtin.leases, lease, { patch: { type: "merge", body } });
-    await stage.resolve("PulumiOperatorSuspended");
+    await stage.resolve("PulumiOperatorSuspended", { stack: "base" });
 
     await shop.apply("odd", { commit: shop.commit("good") });
     await untilReady("odd");
     // Like a bug in what is written for the updates of one Stack.
     const stopErrors = proxy.on(({ isWrite, path }) =>
-      isWrite && path.endsWith("/workspaces/odd") ? { status: 415 } : undefined,
+      isWrite && path.endsWith("/workspaces/odd") ? { status: 415, reason: "UnsupportedMediaType" } : undefined,
     );
     await untilFiring("PulumiOperatorErrors", (turn) => requestUpdate("odd", String(turn)));
     await stage.resolve("PulumiOperatorErrors", { stack: "odd" });
     stopErrors();
 
     const role = `clusterrole ${release}-controller-manager`;
-    await shop.apply("denied", { commit: shop.commit("good") });
-    await untilReady("denied");
+    await shop.apply("barred", { commit: shop.commit("good") });
+    await untilReady("barred");
     await removeRules(role, "stacks/status");
-    await untilFiring("PulumiOperatorRequestsRejected", (turn) => requestUpdate("denied", String(turn)));
-    await stage.resolve("PulumiOperatorRequestsRejected");
+    await untilFiring("PulumiOperatorRequestsRejected", (turn) => requestUpdate("barred", String(turn)));
+    await stage.resolve("PulumiOperatorRequestsRejected", { stack: "barred" });
 
     await removeRules(role, "stacks");
     proxy.cut();
@@ -341,4 +367,11 @@ onRequest(
 onRequest("every alert has fired, and was resolved by its runbook", async () => {
   const { rules } = await renderRules();
   expect([...stage.resolved].toSorted()).toEqual(rules.map(({ alert }) => alert).toSorted());
+});
+
+onRequest("the runbooks show what their commands have printed", () => {
+  const lines = [...stage.resolved].flatMap((alert) =>
+    runbookSections.flatMap((section) => unprintedLines(alert, section).map((line) => `${alert}, ${section}: ${line}`)),
+  );
+  expect(lines).toEqual([]);
 });

@@ -16,6 +16,7 @@ interface Alert {
 /** What "for a long time" means here. */
 const shortRange = "15s";
 const behindAfterSeconds = 3;
+const slotAfterSeconds = 3;
 const limits = { stuckAfterSeconds: 3, maxUpdates: 8 };
 const timeoutMs = 240_000;
 
@@ -112,5 +113,6 @@ async function shortenedRules(): Promise<string> {
   return text
     .replaceAll(/"for":"[^"]*"/g, '"for":"1s"')
     .replaceAll(/\[\d+[mhd]\]/g, `[${shortRange}]`)
-    .replace(/(\(workqueue_oldest_age_seconds[^>]*\) > )\d+/, `$1${behindAfterSeconds}`);
+    .replace(/(\(workqueue_oldest_age_seconds[^>]*\) > )\d+/, `$1${behindAfterSeconds}`)
+    .replace(/(update_slots_waiting_since_timestamp_seconds[^>]* > )\d+/, `$1${slotAfterSeconds}`);
 }

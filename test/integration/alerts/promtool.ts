@@ -12,6 +12,7 @@ export const release = "pulumi-kubernetes-operator";
 export interface AlertRule {
   readonly alert: string;
   readonly expr: string;
+  readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
 }
 
@@ -26,24 +27,26 @@ export type Series = Readonly<Record<string, string>>;
 interface RuleTest {
   readonly name: string;
   readonly series: Series;
-  /** When the alerts are evaluated, from the first value on. */
-  readonly at: string;
+  /** When the alerts are evaluated, from the first value on; with several times, the same is expected at each. */
+  readonly at: string | readonly string[];
   /** The number of firing alerts by name. Alerts that are not listed are not compared, unless `exactly` is set. */
   readonly firing: Readonly<Record<string, number>>;
   readonly exactly?: boolean;
+  /** Only alerts with this label are counted, except with `exactly`. */
+  readonly namespace?: string;
   /** The annotations of alerts with the labels that Prometheus adds to them. */
   readonly annotated?: readonly object[];
 }
 
 const folder = mkdtempSync(join(tmpdir(), "pko-alerts-"));
 
-/** The rules that the chart renders with these values of `prometheusRule`. */
-export async function renderRules(values: object = {}): Promise<Rules> {
+/** The rules that the chart renders with these values of `prometheusRule`, for an operator in this namespace. */
+export async function renderRules(values: object = {}, namespace: string = release): Promise<Rules> {
   const id = crypto.randomUUID();
   const given = join(folder, `${id}-values.yaml`);
   await Bun.write(given, JSON.stringify({ prometheusRule: { enabled: true, ...values } }));
   const capabilities = ["--kube-version=1.34.0", "--api-versions=monitoring.coreos.com/v1"];
-  const text = await helm("template", release, chart, `--namespace=${release}`, ...capabilities, `--values=${given}`);
+  const text = await helm("template", release, chart, `--namespace=${namespace}`, ...capabilities, `--values=${given}`);
   const { spec } = manifestsIn(text).find(({ kind }) => kind === "PrometheusRule") ?? {};
   const file = join(folder, `${id}-rules.yaml`);
   await Bun.write(file, JSON.stringify(spec));
@@ -56,27 +59,48 @@ export async function checkRules({ file }: Rules): Promise<string> {
   return await promtool("check", "rules", file);
 }
 
-/** Throws with the differences. `interval`: between two values of a series, and between two evaluations. */
-export async function testRules({ file }: Rules, tests: readonly RuleTest[], interval = "1m"): Promise<void> {
+/**
+ * Throws with the differences. `interval`: between two values of a series, and between two evaluations. One Prometheus
+ * evaluates the rules of all operators.
+ */
+export async function testRules(
+  rules: Rules | readonly Rules[],
+  tests: readonly RuleTest[],
+  interval = "1m",
+): Promise<void> {
   const test = join(folder, `${crypto.randomUUID()}-test.yaml`);
-  const groups = tests.map(({ name, series, at, firing, exactly = false, annotated }) => ({
+  const groups = tests.map(({ name, series, at, firing, exactly = false, namespace, annotated = [] }) => ({
     name,
     interval,
     input_series: Object.entries(series).map(([each, values]) => ({ series: each, values })),
-    promql_expr_test: exactly
-      ? [allFiring(at, firing)]
-      : Object.entries(firing).map(([alert, count]) => oneFiring(at, alert, count)),
-    ...(annotated && { alert_rule_test: annotated.map((expected) => ({ eval_time: at, ...expected })) }),
+    promql_expr_test: [at]
+      .flat()
+      .flatMap((time) =>
+        exactly
+          ? [allFiring(time, firing)]
+          : Object.entries(firing).map(([alert, count]) => oneFiring(time, { alert, count, namespace })),
+      ),
+    alert_rule_test: [at].flat().flatMap((time) => annotated.map((expected) => ({ eval_time: time, ...expected }))),
   }));
-  await Bun.write(test, JSON.stringify({ rule_files: [file], evaluation_interval: interval, tests: groups }));
+  const files = [rules].flat().map(({ file }) => file);
+  await Bun.write(test, JSON.stringify({ rule_files: files, evaluation_interval: interval, tests: groups }));
   await promtool("test", "rules", test);
 }
 
-const oneFiring = (at: string, alert: string, count: number): object => ({
-  expr: `count(ALERTS{alertname="${alert}",alertstate="firing"}) or vector(0)`,
-  eval_time: at,
-  exp_samples: [{ labels: "{}", value: count }],
-});
+interface Expected {
+  readonly alert: string;
+  readonly count: number;
+  readonly namespace: string | undefined;
+}
+
+function oneFiring(at: string, { alert, count, namespace }: Expected): object {
+  const matchers = [`alertname="${alert}"`, 'alertstate="firing"', ...(namespace ? [`namespace="${namespace}"`] : [])];
+  return {
+    expr: `count(ALERTS{${matchers.join(",")}}) or vector(0)`,
+    eval_time: at,
+    exp_samples: [{ labels: "{}", value: count }],
+  };
+}
 
 const allFiring = (at: string, firing: RuleTest["firing"]): object => ({
   expr: 'count by (alertname) (ALERTS{alertstate="firing"})',

@@ -1,12 +1,14 @@
 /** Every alert of the chart, as shipped: when it fires, and when it does not. */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { parse } from "yaml";
 
 import { root } from "../../docs/pages.ts";
 import { testTimeoutMs } from "../api/install.ts";
 import { checkRules, release, renderRules, testRules, type Rules, type Series } from "./promtool.ts";
+import { restarting, restartPhases } from "./restarts.ts";
 
 setDefaultTimeout(testTimeoutMs);
 
@@ -30,6 +32,11 @@ const ofWeb = (metric: string, labels: Readonly<Record<string, string>> = {}): s
 const always = (value: number): string => `${value}+0x1100`;
 /** Counters, by their increase each minute. */
 const growing = (perMinute: number): string => `0+${perMinute}x240`;
+/** Counters of one object that fails again and again, with the longest backoff. */
+const retried = Array.from({ length: 240 }, (_, minute) => Math.floor(minute / 5)).join(" ");
+const repeated = (values: string, times: number): string => Array.from({ length: times }, () => values).join(" ");
+/** Counters that grow only in the sixth minute. The alerts are evaluated shortly before it is forgotten. */
+const burst = "0x5 40x240";
 const day = 1440;
 const week = 7 * day;
 /** Evaluated less often, because each evaluation takes as long. */
@@ -37,6 +44,21 @@ const longAlerts: ReadonlySet<string> = new Set([
   "PulumiStackAwaitingApproval",
   "PulumiStackSuspended",
   "PulumiOperatorSuspended",
+]);
+
+/** About the operator, not about a Stack, a Workspace or the slots of a namespace. */
+const operatorAlerts: ReadonlySet<string> = new Set([
+  "PulumiApprovalPolicyMissing",
+  "PulumiOperatorSuspended",
+  "PulumiGitHostFailing",
+  "PulumiHistoryTooLarge",
+  "PulumiCertificateExpiring",
+  "PulumiOperatorRequestsRejected",
+  "PulumiOperatorDown",
+  "PulumiOperatorNoLeader",
+  "PulumiOperatorOutOfStep",
+  "PulumiOperatorErrors",
+  "PulumiOperatorBehind",
 ]);
 
 interface Situation {
@@ -47,8 +69,16 @@ interface Situation {
 
 interface Case {
   readonly fires: Situation;
+  /** The same if the operator restarts again and again, if it is different then; false if the case has its own test of that. */
+  readonly restarted?: Series | false;
+  /** Other situations in which it fires. */
+  readonly alsoFires?: Readonly<Record<string, Situation>>;
   readonly quiet: Readonly<Record<string, Situation>>;
 }
+
+const isRead = (reflector: string, pod = "operator-0"): string => own("reflector_healthy", { reflector, pod });
+/** An operator that runs and has read everything. What the series of a case show replaces it. */
+const healthy: Series = { [own("up")]: always(1), [isRead("stacks")]: always(1) };
 
 const failing = { [ofWeb("stacks_failing")]: always(1) };
 const timingOut = { [ofWeb("stack_consecutive_failures", { class: "timedOut" })]: always(2) };
@@ -58,15 +88,22 @@ const waiting = (reason: string): Series => ({
 });
 const polls = (result: string): string => own("git_polls_total", { host: "git.example.com", result });
 const requests = (code: string): string => own("rest_client_requests_total", { code, method: "PATCH" });
-const isUp = { [own("up")]: always(1) };
+const slotWait = own("update_slots_waiting_since_timestamp_seconds", { exported_namespace: "team" });
+const certificate = own("certificate_expiry_timestamp_seconds", { certificate: "ca" });
+const queueAge = own("workqueue_oldest_age_seconds", { name: "stack-controller" });
+const leads = (pod: string): string => own("leader_election_master_status", { pod });
+const leaseHeld = (pod: string): string => own("leader_election_lease_held", { pod });
+/** For ten minutes, until its pod is replaced. */
+const replaced = (value: number): string => `${value}+0x9 stale`;
+const later = (value: number): string => `_x10 ${always(value)}`;
 
 const cases: Readonly<Record<string, Case>> = {
   PulumiStackFailing: {
     fires: { series: failing, after: 16 },
     quiet: {
       "not for long enough": { series: failing, after: 14 },
-      "it is suspended": { series: { ...failing, [ofWeb("stacks_suspended")]: always(1) }, after: 60 },
-      "it awaits an approval": { series: { ...failing, [ofWeb("stacks_awaiting_approval")]: always(1) }, after: 60 },
+      "it waits on purpose": { series: { ...failing, [ofWeb("stacks_paused")]: always(1) }, after: 60 },
+      "it succeeded": { series: { [ofWeb("stacks_failing")]: "1+0x10 0+0x60" }, after: 20 },
     },
   },
   PulumiStackStalled: {
@@ -81,13 +118,17 @@ const cases: Readonly<Record<string, Case>> = {
     fires: { series: waiting("StackProcessing"), after: 130 },
     quiet: {
       "not for long enough": { series: waiting("StackProcessing"), after: 119 },
-      "it waits on purpose": { series: waiting("OutsideUpdateWindow"), after: 200 },
+      "it waits on purpose, or for another Stack that is itself paused": {
+        series: { ...waiting("PrerequisiteNotSatisfied"), [ofWeb("stacks_paused")]: always(1) },
+        after: 200,
+      },
+      "its failure is reported": { series: waiting("RetryingAfterFailure"), after: 200 },
     },
   },
   PulumiStackTimingOut: {
     fires: { series: timingOut, after: 6 },
     quiet: {
-      "it is suspended": { series: { ...timingOut, [ofWeb("stacks_suspended")]: always(1) }, after: 60 },
+      "it waits on purpose": { series: { ...timingOut, [ofWeb("stacks_paused")]: always(1) }, after: 60 },
       once: { series: { [ofWeb("stack_consecutive_failures", { class: "timedOut" })]: always(1) }, after: 60 },
     },
   },
@@ -107,6 +148,17 @@ const cases: Readonly<Record<string, Case>> = {
     fires: { series: { [ofWeb("stacks_drifted")]: always(1) }, after: 61 },
     quiet: { "it was corrected": { series: { [ofWeb("stacks_drifted")]: "1+0x50 0+0x60" }, after: 100 } },
   },
+  PulumiDriftChecksFailing: {
+    fires: { series: { [ofWeb("stack_drift_check_failures")]: always(2) }, after: 16 },
+    quiet: {
+      once: { series: { [ofWeb("stack_drift_check_failures")]: always(1) }, after: 60 },
+      "the next one succeeded": { series: { [ofWeb("stack_drift_check_failures")]: "2+0x10 stale" }, after: 20 },
+      "no check runs on purpose": {
+        series: { [ofWeb("stack_drift_check_failures")]: always(2), [ofWeb("stacks_paused")]: always(1) },
+        after: 60,
+      },
+    },
+  },
   PulumiStackSuspended: {
     fires: { series: { [ofWeb("stacks_suspended")]: always(1) }, after: week + 5 },
     quiet: {
@@ -124,12 +176,11 @@ const cases: Readonly<Record<string, Case>> = {
     quiet: { "not for a day": { series: { [own("operator_suspended")]: always(1) }, after: day - 5 } },
   },
   PulumiUpdatesWaiting: {
-    fires: { series: { [own("update_slots_waiting", { exported_namespace: "team" })]: always(3) }, after: 61 },
+    fires: { series: { [slotWait]: always(0) }, after: 62 },
     quiet: {
-      "not for an hour": {
-        series: { [own("update_slots_waiting", { exported_namespace: "team" })]: always(3) },
-        after: 50,
-      },
+      "not for an hour": { series: { [slotWait]: always(0) }, after: 60 },
+      // Always another one: the longest wait never exceeds ten minutes.
+      "no update waits for an hour": { series: { [slotWait]: "-600+60x240" }, after: 200 },
     },
   },
   PulumiNodeLost: {
@@ -149,6 +200,12 @@ const cases: Readonly<Record<string, Case>> = {
   },
   PulumiHistoryTooLarge: {
     fires: { series: { [own("update_records_deleted_total")]: growing(1) }, after: 20 },
+    alsoFires: {
+      "there are many Updates": {
+        series: { [own("reflector_objects", { reflector: "updates" })]: always(30_000) },
+        after: 20,
+      },
+    },
     quiet: {
       "a normal number of Updates": {
         series: { [own("reflector_objects", { reflector: "updates" })]: always(900) },
@@ -158,66 +215,118 @@ const cases: Readonly<Record<string, Case>> = {
     },
   },
   PulumiCertificateExpiring: {
-    fires: {
-      series: { [own("certificate_expiry_timestamp_seconds", { certificate: "ca" })]: always(6 * 86_400) },
-      after: 20,
-    },
-    quiet: {
-      "it is valid for weeks": {
-        series: { [own("certificate_expiry_timestamp_seconds", { certificate: "ca" })]: always(30 * 86_400) },
-        after: 60,
-      },
-    },
+    fires: { series: { [certificate]: always(6 * 86_400) }, after: 20 },
+    quiet: { "it is valid for weeks": { series: { [certificate]: always(30 * 86_400) }, after: 60 } },
   },
   PulumiOperatorRequestsRejected: {
-    fires: { series: { [requests("403")]: growing(3) }, after: 30 },
+    fires: { series: { [requests("403")]: retried }, after: 60 },
+    restarted: { [requests("403")]: growing(1) },
     quiet: {
       "normal conflicts": { series: { [requests("409")]: growing(60), [requests("200")]: growing(60) }, after: 60 },
+      "for a moment": { series: { [requests("403")]: burst, [requests("503")]: burst }, after: 22 },
+      "single failures": { series: { [requests("<error>")]: retried }, after: 60 },
     },
   },
   PulumiOperatorDown: {
     fires: { series: { [own("up")]: always(0) }, after: 6 },
+    restarted: false,
+    alsoFires: {
+      "no replica exists": { series: { [own("up")]: "1+0x5 stale" }, after: 12 },
+      // As with the longest backoff of a kubelet.
+      "it always ends soon after its start": { series: { [own("up")]: repeated("0 0 0 0 1 1", 40) }, after: 60 },
+    },
     quiet: {
-      "one of two replicas is up": { series: { ...isUp, [own("up", { pod: "operator-1" })]: always(0) }, after: 60 },
+      "one of two replicas is up": {
+        series: { [own("up")]: always(1), [own("up", { pod: "operator-1" })]: always(0) },
+        after: 60,
+      },
+      "it was restarted": { series: { [own("up")]: "1+0x20 0 0 0 1+0x60" }, after: 27 },
     },
   },
   PulumiOperatorNoLeader: {
-    fires: { series: { [own("leader_election_master_status")]: always(0) }, after: 6 },
-    quiet: {
-      "one of two replicas leads": {
+    fires: { series: { [leads("operator-0")]: always(0), [leaseHeld("operator-0")]: always(0) }, after: 6 },
+    alsoFires: {
+      // For example a Go operator that was not removed.
+      "another operator holds the Lease": {
         series: {
-          [own("leader_election_master_status")]: always(0),
-          [own("leader_election_master_status", { pod: "operator-1" })]: always(1),
+          [own("up", { pod: "operator-1" })]: always(1),
+          [leads("operator-0")]: always(0),
+          [leads("operator-1")]: always(0),
+          [leaseHeld("operator-0")]: always(1),
+          [leaseHeld("operator-1")]: always(1),
+        },
+        after: 6,
+      },
+      "the pod of the leader was replaced, and the new one does not lead": {
+        series: {
+          [own("up")]: replaced(1),
+          [isRead("stacks")]: replaced(1),
+          [leads("operator-0")]: replaced(1),
+          [leaseHeld("operator-0")]: replaced(1),
+          [own("up", { pod: "operator-1" })]: later(1),
+          [leads("operator-1")]: later(0),
+          [leaseHeld("operator-1")]: later(0),
+        },
+        after: 16,
+      },
+    },
+    quiet: {
+      "a replica leads": {
+        series: {
+          [leads("operator-0")]: always(0),
+          [leads("operator-1")]: always(1),
+          [leaseHeld("operator-0")]: always(0),
+          [leaseHeld("operator-1")]: always(1),
+        },
+        after: 60,
+      },
+      "Prometheus cannot read the metrics of the leader": {
+        series: {
+          [own("up", { pod: "operator-1" })]: always(0),
+          [leads("operator-0")]: always(0),
+          [leaseHeld("operator-0")]: always(1),
         },
         after: 60,
       },
     },
   },
   PulumiOperatorOutOfStep: {
-    fires: { series: { [own("reflector_healthy", { reflector: "stacks" })]: always(0) }, after: 11 },
+    fires: { series: { [isRead("stacks")]: always(0) }, after: 11 },
     quiet: {
-      "for a moment": { series: { [own("reflector_healthy", { reflector: "stacks" })]: "0+0x5 1+0x60" }, after: 30 },
+      "for a moment": { series: { [isRead("stacks")]: "0+0x5 1+0x60" }, after: 30 },
+      "only a pod that was replaced did not": {
+        series: {
+          [isRead("stacks")]: replaced(0),
+          [isRead("stacks", "operator-1")]: later(1),
+          [isRead("updates", "operator-1")]: later(0),
+        },
+        after: 15,
+      },
     },
   },
   PulumiOperatorErrors: {
     fires: {
-      series: { [own("controller_runtime_reconcile_errors_total", { controller: "stack-controller" })]: growing(12) },
-      after: 30,
+      series: { [own("controller_runtime_reconcile_errors_total", { controller: "stack-controller" })]: retried },
+      after: 60,
     },
+    // A new process retries at once.
+    restarted: { [own("controller_runtime_reconcile_errors_total", { controller: "stack-controller" })]: growing(1) },
     quiet: {
-      "a few": {
-        series: { [own("controller_runtime_reconcile_errors_total", { controller: "stack-controller" })]: growing(1) },
-        after: 60,
+      "for a moment": {
+        series: { [own("controller_runtime_reconcile_errors_total", { controller: "stack-controller" })]: burst },
+        after: 22,
       },
     },
   },
   PulumiOperatorBehind: {
-    fires: { series: { [own("workqueue_oldest_age_seconds", { name: "stack-controller" })]: always(90) }, after: 16 },
+    fires: { series: { [queueAge]: always(90) }, after: 16 },
+    alsoFires: {
+      // It starts with an empty queue.
+      "the operator is restarted again and again": { series: { [queueAge]: repeated("10 70 130 190", 60) }, after: 60 },
+    },
     quiet: {
-      "for seconds": {
-        series: { [own("workqueue_oldest_age_seconds", { name: "stack-controller" })]: always(5) },
-        after: 60,
-      },
+      "for seconds": { series: { [queueAge]: always(5) }, after: 60 },
+      "for a moment": { series: { [queueAge]: "5x9 90 5x60" }, after: 26 },
     },
   },
 };
@@ -235,6 +344,62 @@ test("every alert is tested, and has a runbook", () => {
   expect(names.filter((name) => !existsSync(join(root, "docs/runbooks", `${name}.md`)))).toEqual([]);
 });
 
+test("the documented route of Alertmanager uses labels that every alert has", () => {
+  const page = readFileSync(join(root, "docs/notifications.md"), "utf8");
+  const [, text = ""] = /^```text\n(route:\n.*?)^```$/ms.exec(page) ?? [];
+  const { route } = parse(text) as { readonly route: Route };
+  const matchers = (route.routes ?? []).flatMap((each) => each.matchers ?? []);
+  const labels = [...(route.group_by ?? []), ...matchers.map((matcher) => /^\w+/.exec(matcher)?.[0] ?? "")];
+  expect([...new Set(labels)]).toEqual(["alertname", "namespace"]);
+  const added = labels.filter((label) => label !== "alertname");
+  expect(rules.rules.filter((rule) => added.some((label) => !rule.labels[label])).map(({ alert }) => alert)).toEqual(
+    [],
+  );
+});
+
+interface Route {
+  readonly group_by?: readonly string[];
+  readonly matchers?: readonly string[];
+  readonly routes?: readonly Route[];
+}
+
+describe("two operators that one Prometheus scrapes", () => {
+  const another = "pulumi-staging";
+  const seriesOf = (alerts: readonly string[]): Series => {
+    const all = Object.assign({}, healthy, ...alerts.map((alert) => cases[alert]?.fires.series)) as Series;
+    const others = Object.entries(all).map(([name, values]) => [
+      name.replace(`{namespace="${release}"`, `{namespace="${another}"`),
+      values,
+    ]);
+    return { ...all, ...(Object.fromEntries(others) as Series) };
+  };
+
+  test.each([
+    ["1m", 60, [...operatorAlerts].filter((alert) => !longAlerts.has(alert))],
+    ["10m", day + 5, [...operatorAlerts].filter((alert) => longAlerts.has(alert))],
+  ] as const)("raise one alert each, with values every %s", async (interval, after, alerts) => {
+    const firing = Object.fromEntries(alerts.map((alert) => [alert, 2]));
+    const both = [rules, await renderRules({}, another)];
+    const name = "two operators in trouble";
+    await testRules(both, [{ name, series: seriesOf(alerts), at: `${after}m`, firing, exactly: true }], interval);
+  });
+
+  test("are named in the summaries", async () => {
+    const { rules: theirs } = await renderRules({}, another);
+    const unnamed = theirs
+      .filter(({ alert }) => operatorAlerts.has(alert))
+      .filter(({ annotations }) => !annotations["summary"]?.includes(`operator in namespace ${another}`));
+    expect(unnamed.map(({ alert }) => alert)).toEqual([]);
+  });
+});
+
+const testOf = (name: string, { series, after }: Situation, firing: Readonly<Record<string, number>>) => ({
+  name,
+  series: { ...healthy, ...series },
+  at: `${after}m`,
+  firing,
+});
+
 /** One process for all, because its start takes longer than most of them. */
 describe.each([
   ["1m", Object.keys(cases).filter((alert) => !longAlerts.has(alert))],
@@ -242,23 +407,59 @@ describe.each([
 ] as const)("with values every %s, each alert", (interval, alerts) => {
   test("fires when it should", async () => {
     const tests = alerts.flatMap((alert) => {
-      const { fires } = cases[alert] ?? {};
-      return fires ? [{ name: alert, series: fires.series, at: `${fires.after}m`, firing: { [alert]: 1 } }] : [];
+      const { fires, alsoFires = {} } = cases[alert] ?? {};
+      const situations = Object.entries({ ...(fires && { usually: fires }), ...alsoFires });
+      const namespace = operatorAlerts.has(alert) ? release : web.exported_namespace;
+      return situations.map(([why, situation]) =>
+        Object.assign(testOf(`${alert}: ${why}`, situation, { [alert]: 1 }), { namespace }),
+      );
     });
     await testRules(rules, tests, interval);
   });
 
   test("does not fire otherwise", async () => {
     const tests = alerts.flatMap((alert) =>
-      Object.entries(cases[alert]?.quiet ?? {}).map(([why, { series, after }]) => ({
-        name: `${alert}, but ${why}`,
-        series,
-        at: `${after}m`,
-        firing: { [alert]: 0 },
-      })),
+      Object.entries(cases[alert]?.quiet ?? {}).map(([why, situation]) =>
+        testOf(`${alert}, but ${why}`, situation, { [alert]: 0 }),
+      ),
     );
     await testRules(rules, tests, interval);
   });
+
+  test.each(["container", "pod"] as const)("fires while the %s of the operator restarts all the time", async (what) => {
+    const step = Number.parseInt(interval, 10);
+    const tests = alerts.flatMap((alert) => {
+      const { fires = { series: {}, after: 0 }, restarted = fires.series } = cases[alert] ?? {};
+      if (restarted === false) return [];
+      const intervals = Math.ceil(fires.after / step) + restartPhases.length;
+      const series = restarting({ ...healthy, ...restarted }, what, intervals);
+      const at = restartPhases.map((phase) => `${fires.after + phase * step}m`);
+      return [{ name: `${alert}, with restarts`, series, at, firing: { [alert]: 1 } }];
+    });
+    await testRules(rules, tests, interval);
+  });
+});
+
+test("an operator that restarts all the time raises no alert about anything else", async () => {
+  const series = {
+    ...healthy,
+    [ofWeb("stacks_failing")]: always(0),
+    [ofWeb("stacks_drifted")]: always(0),
+    [leads("operator-0")]: always(1),
+    [leaseHeld("operator-0")]: always(1),
+    [certificate]: always(30 * 86_400),
+    [queueAge]: always(5),
+    [requests("200")]: growing(60),
+    [polls("listed")]: growing(1),
+  };
+  const tests = (["container", "pod"] as const).map((what) => ({
+    name: what,
+    series: restarting(series, what, 200),
+    at: restartPhases.map((phase) => `${180 + phase}m`),
+    firing: {},
+    exactly: true,
+  }));
+  await testRules(rules, tests);
 });
 
 test("an alert shows the Stack, the reason and how long it has waited, and links to the runbook", async () => {
@@ -268,7 +469,7 @@ test("an alert shows the Stack, the reason and how long it has waited, and links
     alertname: "PulumiStackStuck",
     exp_alerts: [
       {
-        exp_labels: { ...web, reason: "StackProcessing", severity: "warning" },
+        exp_labels: { ...web, namespace: "team", reason: "StackProcessing", severity: "warning" },
         exp_annotations: {
           summary: "Stack web in namespace team has been waiting for 2h 10m 0s: StackProcessing.",
           description: (rule?.annotations["description"] ?? "")
@@ -279,5 +480,7 @@ test("an alert shows the Stack, the reason and how long it has waited, and links
       },
     ],
   };
-  await testRules(rules, [{ name: "annotations", series, at: `${after}m`, firing: {}, annotated: [expected] }]);
+  await testRules(rules, [
+    { name: "annotations", series: { ...healthy, ...series }, at: `${after}m`, firing: {}, annotated: [expected] },
+  ]);
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { goProgramEnv, toolPath } from "@pko/cluster";
-import { chartAddress } from "@pko/install";
+import { chartAddress, manifestUrl } from "@pko/install";
 import { programPath } from "@pko/testkit";
 
 import { root } from "../../docs/pages.ts";
@@ -25,12 +25,15 @@ export class Shell implements Disposable {
     }
   }
 
-  async run(line: string): Promise<string> {
-    // The chart of this repository instead of the published one, whose version Helm then ignores.
-    const local = line.replace(chartAddress, "charts/pulumi-kubernetes-operator");
+  /** What the command prints. `input` is what a user types. */
+  async run(line: string, input = ""): Promise<string> {
+    // The chart and the manifest of this repository instead of the published ones. Helm then ignores the version.
+    const local = line
+      .replace(chartAddress, "charts/pulumi-kubernetes-operator")
+      .replace(manifestUrl, "deploy/quickstart/install.yaml");
     const child = Bun.spawn(["sh", "-c", local], {
       cwd: root,
-      stdin: "ignore",
+      stdin: Buffer.from(input),
       stdout: "pipe",
       stderr: "pipe",
       env: {
@@ -45,7 +48,7 @@ export class Shell implements Disposable {
       new Response(child.stderr).text(),
       child.exited,
     ]);
-    if (code !== 0) throw new Error(`${line}: ${errors}`);
+    if (code !== 0) throw new Error(`${line}: ${errors || output}`);
     return output;
   }
 
