@@ -55,7 +55,8 @@ describe("the Stack is resumed", () => {
     const isGranted = async (): Promise<boolean> => (await cli(["get", "-n", stage.namespace])).code === 0;
     await waitFor(isGranted, { timeoutMs: testTimeoutMs / 2, what: "the role" });
     const session = await suspendedShell(stage, kubeconfig);
-    expect((await session.ended()).out).toContain("may not patch workspaces");
+    await session.until("may not patch workspaces");
+    await session.ended();
     expect((await readStack(stage)).spec.suspend).toBeUndefined();
   });
 
@@ -63,7 +64,7 @@ describe("the Stack is resumed", () => {
     await using stage = await withWorkspace();
     const session = await openShell(stage);
     session.kill(signal);
-    expect((await session.ended()).code).toBe(130);
+    expect(await session.ended()).toBe(130);
     expect((await readStack(stage)).spec.suspend).not.toBe(true);
   });
 
@@ -80,9 +81,9 @@ describe("while a shell is open", () => {
   test("a second one is refused, and the first one still resumes the Stack", async () => {
     await using stage = await withWorkspace();
     const session = await openShell(stage);
-    const second = await stage.inTerminal(["shell", "web", "--yes"]).ended();
-    expect(second.code).toBe(1);
-    expect(second.out).toContain("A shell of Stack web is open already");
+    const second = stage.inTerminal(["shell", "web", "--yes"]);
+    await second.until("A shell of Stack web is open already");
+    expect(await second.ended()).toBe(1);
     session.kill("SIGTERM");
     await session.ended();
     expect((await readStack(stage)).spec.suspend).toBeUndefined();

@@ -8,12 +8,25 @@ import { migrationDifferences } from "./migration.ts";
 import { redactObject, redactText } from "./redact.ts";
 
 describe("migration", () => {
+  type Template = NonNullable<NonNullable<StackSpec["workspaceTemplate"]>["spec"]>;
+  const inPod = (spec: object, more: Template = {}): Partial<StackSpec> => ({
+    workspaceTemplate: { spec: { ...more, podTemplate: { spec } } },
+  });
+  const podSpec = "spec.workspaceTemplate.spec.podTemplate.spec";
   const cases: [string, Partial<StackSpec>, StackStatus | undefined, string | undefined][] = [
     ["nothing special", {}, undefined, undefined],
     ["a running update", {}, { currentUpdate: { name: "web-1" } }, "status.currentUpdate"],
     ["plain http", { projectRepo: "http://git/web.git", branch: "main" }, undefined, "spec.projectRepo"],
     ["https", { projectRepo: "https://user@git/web.git", branch: "main" }, undefined, undefined],
     ["an unknown SSH host", { projectRepo: "git@git.acme.com:web.git", branch: "main" }, undefined, "spec.gitAuth"],
+    [
+      "an SSH host without a user",
+      { projectRepo: "ssh://git.acme.com/web", branch: "main" },
+      undefined,
+      "spec.gitAuth",
+    ],
+    ["an SSH host in the short form", { projectRepo: "git.acme.com:web", branch: "main" }, undefined, "spec.gitAuth"],
+    ["a known SSH host without a user", { projectRepo: "ssh://GitHub.com/a/b", branch: "main" }, undefined, undefined],
     ["a known SSH host", { projectRepo: "git@github.com:acme/web.git", branch: "main" }, undefined, undefined],
     [
       "a custom image",
@@ -22,11 +35,36 @@ describe("migration", () => {
       "spec.workspaceTemplate.spec.image",
     ],
     [
-      "a hostPath volume",
-      { workspaceTemplate: { spec: { podTemplate: { spec: { volumes: [{ name: "h", hostPath: { path: "/" } }] } } } } },
+      "a custom image in the pod template",
+      inPod({ containers: [{ name: "pulumi", image: "mine:1" }] }),
       undefined,
-      "spec.workspaceTemplate.spec.podTemplate.spec",
+      "spec.workspaceTemplate.spec.podTemplate.spec.containers",
     ],
+    ["the image of another container", inPod({ containers: [{ name: "proxy", image: "p:1" }] }), undefined, undefined],
+    ["a pod that runs as root", inPod({ securityContext: { runAsUser: 0 } }), undefined, podSpec],
+    [
+      "a container that may run as root",
+      inPod({ containers: [{ name: "pulumi", securityContext: { runAsNonRoot: false } }] }),
+      undefined,
+      podSpec,
+    ],
+    [
+      "root with the profile baseline",
+      inPod({ securityContext: { runAsUser: 0 } }, { securityProfile: "baseline" }),
+      undefined,
+      undefined,
+    ],
+    [
+      "a privileged init container of the workspace",
+      {
+        workspaceTemplate: {
+          spec: { initContainers: [{ name: "i", image: "i:1", securityContext: { privileged: true } }] },
+        },
+      },
+      undefined,
+      podSpec,
+    ],
+    ["a hostPath volume", inPod({ volumes: [{ name: "h", hostPath: { path: "/" } }] }), undefined, podSpec],
     ["a file backend", { backend: "file:///state" }, undefined, "spec.backend"],
     [
       "a verbose log",
@@ -63,7 +101,13 @@ describe("migration", () => {
       aStack("web", undefined, { prerequisites: [{ name: "db" }] }),
       aStack("db", undefined, { preview: true }),
     ];
-    expect(migrationDifferences(stacks)).toMatchObject([{ name: "web", field: "spec.prerequisites" }]);
+    expect(migrationDifferences(stacks)).toMatchObject([
+      {
+        name: "web",
+        field: "spec.prerequisites",
+        fix: "set preview to false in Stack db, or remove the prerequisite",
+      },
+    ]);
   });
 });
 

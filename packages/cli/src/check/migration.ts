@@ -1,5 +1,5 @@
 /** What behaves differently from the Go operator, by Stack: the list of docs/migration.md as pure rules. */
-import { normalizeStack, type Stack, type StackSpec } from "@pko/api";
+import { normalizeStack, pulumiContainer, type Stack, type StackSpec } from "@pko/api";
 
 import type { StackDifference } from "../documents.ts";
 
@@ -85,10 +85,12 @@ function plainHttp({ spec }: Migrated): Difference | undefined {
 
 const knownHosts: ReadonlySet<string> = new Set(["github.com", "gitlab.com", "bitbucket.org"]);
 
+/** ssh://USER@HOST/PATH or USER@HOST:PATH, each also without the user. */
+const sshForms = [/^ssh:\/\/(?:[^@/]*@)?([^:/]+)/i, /^(?!https?:)(?:[^@/:]+@)?([^@/:]+):(?!\/\/)/i];
+
 function unknownSshHost({ spec }: Migrated): Difference | undefined {
-  const [, host] = /^(?:ssh:\/\/)?(?:[^@/]+@)([^:/]+)/.exec(spec.projectRepo ?? "") ?? [];
-  const isSsh = !/^https?:/i.test(spec.projectRepo ?? "");
-  return host !== undefined && isSsh && !knownHosts.has(host)
+  const [host] = sshForms.flatMap((form) => form.exec(spec.projectRepo ?? "")?.[1]?.toLowerCase() ?? []);
+  return host !== undefined && !knownHosts.has(host)
     ? {
         field: "spec.gitAuth",
         message: `the SSH key of ${host} must be known`,
@@ -117,26 +119,40 @@ function initContainersWithSource({ spec }: Migrated): Difference | undefined {
 }
 
 function customImage({ spec }: Migrated): Difference | undefined {
-  return spec.workspaceTemplate?.spec?.image === undefined
-    ? undefined
-    : {
-        field: "spec.workspaceTemplate.spec.image",
+  const inPod = listAt(podSpecOf(spec), "containers").some(({ name, image }) => name === pulumiContainer && image);
+  const field = inPod ? "podTemplate.spec.containers" : spec.workspaceTemplate?.spec?.image && "image";
+  return field
+    ? {
+        field: `spec.workspaceTemplate.spec.${field}`,
         message: `the image needs glibc${spec.projectRepo ? ", and git" : ""}`,
         fix: "check the image: see docs/workspaces.md",
-      };
+      }
+    : undefined;
 }
 
 const hostFields = ["hostNetwork", "hostPID", "hostIPC"] as const;
 
+interface Identity {
+  readonly privileged?: boolean;
+  readonly runAsNonRoot?: boolean;
+  readonly runAsUser?: number;
+}
+
+const identityOf = ({ securityContext }: Record<string, unknown>): Identity => securityContext ?? {};
+
+/** The violations that are likely; the operator checks every rule of the profile. */
 function forbiddenTemplate({ spec }: Migrated): Difference | undefined {
+  const { securityProfile, initContainers = [] } = spec.workspaceTemplate?.spec ?? {};
   const pod = podSpecOf(spec);
-  const containers = [...listAt(pod, "initContainers"), ...listAt(pod, "containers")];
-  const isPrivileged = containers.some(
-    ({ securityContext }) => (securityContext as { privileged?: boolean } | undefined)?.privileged === true,
-  );
-  const field = hostFields.find((name) => pod[name] === true);
-  const hasHostPath = listAt(pod, "volumes").some(({ hostPath }) => hostPath !== undefined);
-  const what = field ?? (hasHostPath ? "a hostPath volume" : isPrivileged ? "a privileged container" : undefined);
+  const containers = [...initContainers, ...listAt(pod, "initContainers"), ...listAt(pod, "containers")];
+  const identities = [pod, ...containers].map((each) => identityOf({ ...each }));
+  const isRoot = identities.some(({ runAsUser, runAsNonRoot }) => runAsUser === 0 || runAsNonRoot === false);
+  const [what] = [
+    ...hostFields.filter((name) => pod[name] === true),
+    ...(listAt(pod, "volumes").some(({ hostPath }) => hostPath !== undefined) ? ["a hostPath volume"] : []),
+    ...(identities.some(({ privileged }) => privileged) ? ["a privileged container"] : []),
+    ...(isRoot && securityProfile !== "baseline" ? ["running as root"] : []),
+  ];
   return what === undefined
     ? undefined
     : {
@@ -201,7 +217,7 @@ function previewedPrerequisite({ stack, spec, others }: Migrated): Difference | 
     : {
         field: "spec.prerequisites",
         message: `Stack ${previewed} is only previewed, so this Stack waits until it is deployed`,
-        fix: `remove the prerequisite, or preview from Stack ${previewed}`,
+        fix: `set preview to false in Stack ${previewed}, or remove the prerequisite`,
       };
 }
 

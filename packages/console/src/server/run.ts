@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { fileText, logger, parseLogFormat, parseLogLevel } from "@pko/kube";
 
 import { helpText, ownFlag, type Flag } from "@pko/process/help";
+import { maskCredentials } from "@pko/records";
 
 import { startConsole } from "./console.ts";
 
@@ -61,19 +62,26 @@ export function parseSettings(args: readonly string[], environment: Environment)
 export async function runConsole(args: readonly string[], environment: Environment): Promise<void> {
   if (ownFlag(args) === "help") return void process.stdout.write(help());
   const { port, hosts, server, caPath, logLevel, logFormat } = parseSettings(args, environment);
-  const log = logger({ level: parseLogLevel(logLevel) ?? "info", format: parseLogFormat(logFormat) ?? "json" }).child({
-    logger: "console",
-  });
+  const log = logger({
+    level: parseLogLevel(logLevel) ?? "info",
+    format: parseLogFormat(logFormat) ?? "json",
+    // The API server and the requests of browsers may repeat a URL or a header in messages.
+    redact: (text) => maskCredentials(text),
+  }).child({ logger: "console" });
+  // Before it is ready: a signal that nothing handles ends the process, or is dropped if that is the first of its container.
+  const ended = Promise.withResolvers<string>();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => ended.resolve(signal));
   const ca = fileText(caPath);
   const started = await startConsole({
     signIn: { mode: "cluster", server, ca: async () => await ca() },
     port,
     hosts,
     log,
+  }).catch((error: unknown) => {
+    log.error("the console cannot start", { error });
+    return process.exit(1);
   });
   log.info("the console is ready", { port: started.port, server });
-  const ended = Promise.withResolvers<string>();
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => ended.resolve(signal));
   log.info("stopping", { signal: await ended.promise });
   await started.stop();
 }

@@ -4,6 +4,7 @@ import {
   conditionOf,
   decidingCondition,
   describeSource,
+  withoutPassword,
   stackStates,
   stateOf,
   type Stack,
@@ -70,7 +71,10 @@ function stateFacts(stack: Stack): Pick<FleetRow, "state" | "reason" | "message"
 /** Stacks of one repository have the same text here, whatever their branch and folder. */
 function repositoryOf(spec: StackSpec | undefined): string {
   if (!spec) return "";
-  return spec.projectRepo ? spec.projectRepo.replace(/\.git$/, "").replace(/(?<!\/)\/+$/, "") : describeSource(spec);
+  if (!spec.projectRepo) return describeSource(spec);
+  return withoutPassword(spec.projectRepo)
+    .replace(/\.git$/, "")
+    .replace(/(?<!\/)\/+$/, "");
 }
 
 export interface FleetFilter {

@@ -1,5 +1,5 @@
 /** The inputs of a Stack's program, and where each comes from. Values of secrets are never shown. Pure. */
-import { describeSource, type Stack, type StackSpec } from "@pko/api/browser";
+import { describeSource, withoutPassword, type Stack, type StackSpec } from "@pko/api/browser";
 
 export interface InputRow {
   readonly name: string;
@@ -37,7 +37,7 @@ function programFacts(spec: StackSpec): Inputs["source"] {
   if (!projectRepo) return [{ label: "Program", value: describeSource(spec) }];
   const { tag = "", branch = "", commit = "" } = spec;
   return [
-    { label: "Repository", value: projectRepo },
+    { label: "Repository", value: withoutPassword(projectRepo) },
     { label: "Tag", value: tag },
     { label: "Branch", value: branch },
     { label: "Commit", value: commit },

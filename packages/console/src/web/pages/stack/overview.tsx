@@ -1,5 +1,5 @@
 /** Why a Stack is in its state, what happens next and when, and its last update. */
-import type { LastUpdate, Stack } from "@pko/api/browser";
+import { withoutPassword, type LastUpdate, type Stack } from "@pko/api/browser";
 import type { JSX } from "preact";
 
 import { ExternalLink, Facts, Section, Time, WatchNotice } from "../../components/common.tsx";
@@ -174,7 +174,7 @@ function AboutSection({ stack }: { readonly stack: Stack }) {
         facts={[
           ["Namespace", namespace],
           ["Pulumi stack", spec.stack],
-          ["Repository", spec.projectRepo && <ExternalLink href={spec.projectRepo} />],
+          ["Repository", spec.projectRepo && <ExternalLink href={withoutPassword(spec.projectRepo)} />],
           ["Approval", spec.approval?.required],
           ["Drift detection", spec.driftDetection && (spec.driftDetection.action ?? "Report")],
           ["Protected", spec.protect ? "yes" : undefined],
