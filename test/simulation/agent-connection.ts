@@ -91,10 +91,12 @@ class Connection implements AgentClient {
           return;
         }
         failures = 0;
+        const hasGrown = next <= run.events.length;
         for (; next <= run.events.length; next++) {
           const event = run.events[next - 1];
           if (event) yield { type: "event", ...event };
         }
+        if (hasGrown) yield { type: "progress", seq: run.events.length, progress: run.progress };
         if (run.result) {
           yield { type: "result", seq: run.events.length, result: run.result };
           return;

@@ -223,16 +223,26 @@ export class SimulatedAgent {
     if (run) this.#process.after(1000, () => this.#end(run, { outcome: "interrupted", errorClass: "interrupted" }));
   }
 
-  /** The container is killed: so is the CLI, which leaves its lock. What is on disk stays. */
-  crash(process: VirtualProcess): void {
+  get activeRun(): string | undefined {
+    return this.#active?.request.runId;
+  }
+
+  /** The container is killed: so is the CLI, which leaves its lock. What is on disk stays, unless the files are lost. */
+  crash(process: VirtualProcess, { losesFiles = false } = {}): void {
     const run = this.#active;
     this.#process.kill();
     this.#process = process;
     this.#prepared.clear();
     this.#preparing = undefined;
     this.#isStopping = false;
-    if (!run) return;
-    this.#kill(run);
+    if (run) this.#kill(run);
+    if (losesFiles) {
+      this.#runs.clear();
+      this.#dead.length = 0;
+      this.#active = undefined;
+      this.#notify();
+    }
+    if (!run || losesFiles) return;
     this.#dead.push(run);
     // The next agent process finds the run on disk.
     this.#finish(run, { outcome: "interrupted", errorClass: "interrupted" });

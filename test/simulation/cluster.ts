@@ -1,5 +1,5 @@
 /** A cluster around a simulated API server: the StatefulSet controller, the garbage collector, and nodes with kubelets. */
-import { bootstrapContainer, pulumiContainer } from "@pko/api";
+import { bootstrapContainer, pulumiContainer, updateKind } from "@pko/api";
 import { builtin, isObject } from "@pko/kube";
 
 import type { SeededRandom } from "../../packages/kube/testing/seeded-random.ts";
@@ -14,6 +14,7 @@ import type { VirtualProcess, VirtualTime } from "./virtual-time.ts";
 const statefulSets = servedKind(builtin.statefulSets);
 const pods = servedKind(builtin.pods);
 const secrets = servedKind(builtin.secrets);
+const updates = servedKind(updateKind);
 
 interface Ref {
   readonly namespace: string;
@@ -24,7 +25,8 @@ interface PodRuntime {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
-  readonly ip: string;
+  /** Empty until its sandbox has been created again. */
+  ip: string;
   readonly agent: SimulatedAgent;
   certificate: ReachableAgent["certificate"];
   restarts: number;
@@ -66,7 +68,7 @@ export class Cluster {
     this.name = options.name;
     const { time, newUid } = options;
     this.server = time.process(`api server of ${options.name}`);
-    this.storage = new Storage({ now: () => time.now, newUid });
+    this.storage = new Storage({ now: () => time.now, newUid, otherWritesPerSecond: 5 });
     this.frontend = new ApiFrontend(this.storage, options.admission);
     this.storage.subscribe((change) => this.#onChange(change));
   }
@@ -141,6 +143,39 @@ export class Cluster {
     }
   }
 
+  /**
+   * Its pods keep their UID and their folders; their sandboxes are created again, with other addresses. Returns the runs whose files are
+   * lost.
+   */
+  restartNode(): string[] {
+    const { time, random } = this.#options;
+    const lost: string[] = [];
+    for (const runtime of this.#running.values()) {
+      const losesFiles = this.#losesFiles(runtime);
+      if (losesFiles) lost.push(runtime.agent.activeRun ?? "");
+      runtime.restarts++;
+      runtime.ip = "";
+      runtime.agent.crash(time.process(`agent ${runtime.name}`), { losesFiles });
+      this.server.after(3000 + random.next() * 30_000, () => {
+        if (this.#running.get(runtime.uid) !== runtime || runtime.ip !== "") return;
+        runtime.ip = this.#takeIp();
+        const pod = this.storage.find({ kind: pods, namespace: runtime.namespace, name: runtime.name });
+        if (pod) this.#enqueue(pod);
+      });
+    }
+    return lost;
+  }
+
+  /**
+   * Half of the pods have their folder in memory, or on a disk that loses what was flushed. An agent flushes the record of a run before its
+   * command starts, so such a loss is harmless only if the operator has seen the run: one that it has not seen may start again.
+   */
+  #losesFiles({ uid, agent }: PodRuntime): boolean {
+    const update = this.storage.list(updates).find(({ metadata }) => metadata.uid === agent.activeRun);
+    const status = update?.["status"] as { readonly process?: object } | undefined;
+    return status?.process !== undefined && parseInt(uid.slice(-1), 16) % 2 === 0;
+  }
+
   /** The container of the agent is killed, for example because it needs too much memory. */
   crashContainer(runtime: PodRuntime): void {
     runtime.restarts++;
@@ -201,8 +236,10 @@ export class Cluster {
       this.storage
         .objects()
         .some(({ metadata }) => metadata.uid === owner && !metadata.finalizers?.includes("foregroundDeletion"));
-    const isOrphan = ownerReferences.length > 0 && !ownerReferences.some((owner) => isKept(owner.uid));
-    if (isOrphan && deletionTimestamp === undefined) {
+    const kept = ownerReferences.filter((owner) => isKept(owner.uid));
+    const isDangling = kept.length < ownerReferences.length && deletionTimestamp === undefined;
+    if (isDangling && kept.length > 0) this.write(kind, refOf(object), { metadata: { ownerReferences: kept } });
+    if (isDangling && kept.length === 0) {
       this.#ignoringRaces(() =>
         this.storage.delete({ kind, ...refOf(object) }, { uid, propagationPolicy: "Background" }),
       );
@@ -343,7 +380,9 @@ export class Cluster {
     if (!runtime) return;
     const end = (): void => {
       if (this.#isNodeDown) return void this.server.after(1000, end);
-      this.#stopRuntime(runtime);
+      // A restored API server has the pod again, so a kubelet that was not reachable meanwhile never knew.
+      const current = this.storage.find({ kind: pods, ...refOf(pod) });
+      if (current?.metadata.uid !== runtime.uid) this.#stopRuntime(runtime);
     };
     this.server.after(50, end);
   }

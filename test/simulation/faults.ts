@@ -107,14 +107,23 @@ const faults: Readonly<Record<string, Fault>> = {
   },
 
   restore(world, { cluster, replicas }, random) {
-    const { storage } = cluster;
-    const revisions = Math.floor(random.next() * Math.min(80, storage.revision - 110));
-    if (revisions < 1) return undefined;
-    world.invariants.excuses.add("restored");
-    storage.restore(storage.revision - revisions);
-    for (const operator of replicas) operator?.breakConnections();
-    cluster.resync();
-    return { what: `etcd is restored to ${revisions} revisions ago` };
+    const { time, invariants } = world;
+    const ageMs = seconds(random, 20, 120);
+    if (time.elapsed - ageMs < 1000) return undefined;
+    const snapshotAt = time.now - ageMs;
+    invariants.excuses.add("restored");
+    const breakConnections = (): void => replicas.forEach((operator) => operator?.breakConnections());
+    cluster.isDown = true;
+    breakConnections();
+    return {
+      what: `the API server is stopped, and etcd is restored to its state ${Math.round(ageMs / 1000)} s ago`,
+      lastsMs: seconds(random, 3, 30),
+      end: () => {
+        cluster.storage.restore(snapshotAt);
+        breakConnections();
+        cluster.isDown = false;
+      },
+    };
   },
 
   evictedPod(world, { cluster }, random) {
@@ -138,6 +147,13 @@ const faults: Readonly<Record<string, Fault>> = {
     world.invariants.excuses.add("podLost");
     cluster.loseNode();
     return { what: "the node loses its network", lastsMs: seconds(random, 20, 900), end: () => cluster.returnNode() };
+  },
+
+  restartedNode(world, { cluster }) {
+    const lost = cluster.restartNode();
+    if (lost.length > 0) world.invariants.excuses.add("podLost");
+    const losses = lost.length > 0 ? `; the files of runs ${lost.join(", ")} are lost` : "";
+    return { what: `the node restarts, and its pods get other addresses${losses}` };
   },
 
   poweredOffNode(world, { cluster }) {

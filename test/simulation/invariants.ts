@@ -1,10 +1,10 @@
 /** What must hold at any time, whatever fails. */
-import { leaseName, triggerAnnotation, updateKind, type Stack } from "@pko/api";
+import { leaseName, triggerAnnotation, updateKind, workspaceKind, type Stack, type Workspace } from "@pko/api";
 import { builtin } from "@pko/kube";
 
 import type { StartedRun } from "./agent.ts";
 import { servedKind } from "./api/kinds.ts";
-import type { ApiReply, ApiRequest } from "./api/server.ts";
+import { isEvent, type ApiReply, type ApiRequest } from "./api/server.ts";
 import { textOf, type Change, type Stored } from "./api/storage.ts";
 import type { Backend, Write } from "./backend.ts";
 import { operatorNamespace } from "./operator-process.ts";
@@ -32,6 +32,7 @@ interface ProcessedRequest {
 const unfenced = /\/(leases|events|selfsubjectaccessreviews)|-operator-ca\b|\/pulumi-kubernetes-operator\/secrets$/;
 
 const leases = servedKind(builtin.leases);
+const workspaces = servedKind(workspaceKind);
 
 interface Start {
   readonly where: string;
@@ -71,10 +72,13 @@ export class Invariants {
   /** Some findings are no violations after certain faults. */
   readonly excuses = new Set<"restored" | "podLost">();
   readonly secrets: { readonly password: string; readonly output: string };
+  /** The texts that reveal a secret. */
+  readonly #revealing: readonly string[];
 
   constructor(world: Observed) {
     this.#world = world;
     this.secrets = { password: `canary-password-${world.seed}-x`, output: `canary-output-${world.seed}-x` };
+    this.#revealing = Object.values(this.secrets).flatMap((secret) => [secret, base64(secret)]);
   }
 
   violate(what: string): void {
@@ -179,6 +183,7 @@ export class Invariants {
     this.#requests.set(minute, count);
     if (count === maxRequestsPerMinute * this.#world.places.length)
       this.violate(`more than ${count} requests in a minute`);
+    if (isEvent(request)) this.onText("an Event", request.body ?? "");
     const isRead = method === "GET" || path.includes("dryRun=All") || unfenced.test(path);
     if (isRead) return;
     this.#checkLeader(cluster, sender, `${method} ${path}`);
@@ -199,18 +204,20 @@ export class Invariants {
   }
 
   onText(where: string, text: string): void {
-    for (const secret of Object.values(this.secrets)) {
-      if (text.includes(secret) || text.includes(base64(secret)))
-        this.violate(`${where} contains a secret: ${text.slice(0, 300)}`);
-    }
+    if (this.#revealing.some((secret) => text.includes(secret)))
+      this.violate(`${where} contains a secret: ${text.slice(0, 300)}`);
   }
 
-  /** What every Stack must have become once nothing fails any more. */
+  /** What every Stack and its Workspace must have become once nothing fails any more. */
   unconverged(place: Place): string[] {
-    return this.#world.stacks(place).flatMap((stack) => {
-      const why = this.#whyUnconverged(stack);
-      return why === undefined ? [] : [`${place.cluster.name}: Stack ${stack.metadata.name} ${why}`];
-    });
+    const { name: cluster, storage } = place.cluster;
+    const unready = storage.list(workspaces).filter((workspace) => !isReady(workspace as unknown as Workspace));
+    const whys = this.#world.stacks(place).map((stack) => [stack.metadata.name, this.#whyUnconverged(stack)]);
+    return [
+      ...whys.flatMap(([name, why]) => (why === undefined ? [] : [`${cluster}: Stack ${name} ${why}`])),
+      // Its preparation is retried, although no Stack may be waiting for it.
+      ...unready.map(({ metadata }) => `${cluster}: Workspace ${metadata.name} is not ready`),
+    ];
   }
 
   #whyUnconverged({ metadata, spec, status }: Stack): string | undefined {
@@ -246,6 +253,9 @@ export class Invariants {
     });
   }
 }
+
+const isReady = ({ status }: Workspace): boolean =>
+  status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
 
 function requestOf({ metadata }: Stored): string {
   const { generation, reconcileRequest } = JSON.parse(metadata.annotations?.[triggerAnnotation] ?? "{}") as {

@@ -9,12 +9,21 @@ import { runSeeds } from "./seeds.ts";
 
 const folder = join(import.meta.dir, "mutants");
 
+interface Search {
+  /** Of the patch, or a pattern. */
+  readonly name: string;
+  readonly maxSeeds: number;
+  readonly signal: AbortSignal;
+}
+
 /** Prints how many seeds were needed for each, and returns whether all were found. */
-export async function findMutants(maxSeeds: number): Promise<boolean> {
-  const patches = (await Array.fromAsync(new Glob("*.patch").scan(folder))).toSorted();
-  let isComplete = true;
+export async function findMutants(search: Search): Promise<boolean> {
+  const { name, maxSeeds } = search;
+  const patches = (await Array.fromAsync(new Glob(`${name}.patch`).scan(folder))).toSorted();
+  let isComplete = patches.length > 0;
   for (const patch of patches) {
-    const found = await firstViolation(patch, maxSeeds);
+    const found = await firstViolation(patch, search);
+    if (search.signal.aborted) return false;
     isComplete &&= found !== undefined;
     console.log(
       `${patch}: ${found ? `found by seed ${found.seed}: ${found.violation}` : `not found by ${maxSeeds} seeds`}`,
@@ -25,12 +34,12 @@ export async function findMutants(maxSeeds: number): Promise<boolean> {
 
 async function firstViolation(
   patch: string,
-  maxSeeds: number,
+  { maxSeeds, signal }: Search,
 ): Promise<{ readonly seed: number; readonly violation: string } | undefined> {
   const { file, source } = patched(join(folder, patch));
   const env = { MUTANT_FILE: join(repositoryRoot, file), MUTANT_SOURCE: source };
   const preload = join(repositoryRoot, "test/mutants/preload.ts");
-  for await (const { seed, violations } of runSeeds({ first: 1, last: maxSeeds, env, preload })) {
+  for await (const { seed, violations } of runSeeds({ first: 1, last: maxSeeds, env, preload, signal })) {
     const [violation] = violations;
     if (violation !== undefined) return { seed, violation };
   }

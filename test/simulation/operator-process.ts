@@ -90,6 +90,11 @@ export class OperatorProcess {
     this.#connection.breakWatches();
   }
 
+  /** After a crash: releases its memory. */
+  dispose(): void {
+    this.#connection.abortWatches();
+  }
+
   async #run(): Promise<void> {
     const { name, cluster, random, newUid, hasAlarm, listRefs, losesAgentResponse } = this.#options;
     const {

@@ -16,11 +16,13 @@ interface SeedRange {
   readonly preload?: string;
   /** How many processes. */
   readonly width?: number;
+  /** Ends it early. */
+  readonly signal?: AbortSignal;
 }
 
 /** In the order in which they end. Processes that are left end with the loop. */
 export async function* runSeeds(range: SeedRange): AsyncGenerator<WorkerReport> {
-  const { first, last, env = {}, preload } = range;
+  const { first, last, env = {}, preload, signal } = range;
   const { width: wanted = Number(process.env["TEST_WIDTH"] || availableParallelism()) } = range;
   const width = Math.min(wanted, last - first + 1);
   const queue: WorkerReport[] = [];
@@ -50,10 +52,12 @@ export async function* runSeeds(range: SeedRange): AsyncGenerator<WorkerReport> 
     wake();
   };
   const reading = children.map(read);
+  signal?.addEventListener("abort", () => wake(), { once: true });
   try {
     while (ended.length < width || queue.length > 0) {
       const report = queue.shift();
       if (report) yield report;
+      else if (signal?.aborted) return;
       else await new Promise<void>((resolve) => (wake = resolve));
     }
     await Promise.all(reading);

@@ -19,7 +19,8 @@ const startMs = Date.UTC(2030, 0, 1);
 
 export class VirtualTime {
   readonly #random: SeededRandom;
-  readonly #timers = new Set<Timer>();
+  /** The next one first. */
+  #timers: Timer[] = [];
   #elapsed = 0;
   #steps = 0;
 
@@ -67,32 +68,47 @@ export class VirtualTime {
   add(owner: VirtualProcess, ms: number, callback: () => void): () => void {
     // Whole milliseconds: sums of fractions may differ from what they add up to.
     const timer = { at: this.#elapsed + Math.ceil(Math.max(0, ms)), order: this.#random.next(), owner, callback };
-    this.#timers.add(timer);
-    return () => void this.#timers.delete(timer);
+    this.#timers.splice(this.#placeOf(timer), 0, timer);
+    return () => this.#remove(timer);
   }
 
   /** Those of a dead process never fire. */
   forget(owner: VirtualProcess): void {
-    for (const timer of this.#timers) if (timer.owner === owner) this.#timers.delete(timer);
+    this.#timers = this.#timers.filter((timer) => timer.owner !== owner);
   }
 
   #next(until: number): Timer | undefined {
-    let next: Timer | undefined;
-    for (const timer of this.#timers) {
-      if (timer.at > until || timer.owner.isFrozen) continue;
-      if (!next || timer.at < next.at || (timer.at === next.at && timer.order < next.order)) next = timer;
+    const next = this.#timers.find(({ owner }) => !owner.isFrozen);
+    return next && next.at <= until ? next : undefined;
+  }
+
+  /** Where a timer is, or would be, by binary search. */
+  #placeOf(timer: Timer): number {
+    let [from, to] = [0, this.#timers.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      const other = this.#timers[middle];
+      if (other && isBefore(other, timer)) from = middle + 1;
+      else to = middle;
     }
-    return next;
+    return from;
+  }
+
+  #remove(timer: Timer): void {
+    const place = this.#placeOf(timer);
+    if (this.#timers[place] === timer) this.#timers.splice(place, 1);
   }
 
   #fire(timer: Timer): void {
-    this.#timers.delete(timer);
+    this.#remove(timer);
     // A timer of a process that was frozen is late.
     this.#elapsed = Math.max(this.#elapsed, timer.at);
     this.#steps++;
     timer.callback();
   }
 }
+
+const isBefore = (a: Timer, b: Timer): boolean => a.at < b.at || (a.at === b.at && a.order < b.order);
 
 /** What has its own clock: a process of the operator, a component of the cluster, an agent. */
 export class VirtualProcess {
@@ -164,10 +180,26 @@ export class VirtualProcess {
   }
 }
 
-/**
- * When a macrotask runs, every promise that does not wait for time has settled. Several, because code that yields to the
- * event loop, such as the work queue, continues in the next one.
- */
-async function settle(): Promise<void> {
-  await new Promise<void>((resolve) => void setImmediate(() => setImmediate(() => setImmediate(resolve))));
+/** Code that yields to the event loop, such as the work queue, continues in the next turn. More than this is an endless loop. */
+const maxTurns = 10_000;
+const yieldTurn = globalThis.setImmediate;
+/** How many calls of `setImmediate` wait for their turn. */
+let yielding = 0;
+
+/** For `globalThis`, so that `settle` knows what continues in the next turn of the event loop. */
+export function countedImmediate(callback: () => void): ReturnType<typeof setImmediate> {
+  yielding++;
+  return yieldTurn(() => {
+    yielding--;
+    callback();
+  });
+}
+
+/** In another turn of the event loop, every promise that does not wait for time has settled. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < maxTurns; turn++) {
+    await new Promise<void>((resolve) => void yieldTurn(resolve));
+    if (yielding === 0) return;
+  }
+  throw new Error("the simulated operator never waits");
 }

@@ -10,7 +10,7 @@ import { Cluster } from "./cluster.ts";
 import { namespace, stacks, type Place, type Weather } from "./place.ts";
 import { Invariants } from "./invariants.ts";
 import { OperatorProcess, operatorNamespace } from "./operator-process.ts";
-import { VirtualTime, type VirtualProcess } from "./virtual-time.ts";
+import { settle, VirtualTime, type VirtualProcess } from "./virtual-time.ts";
 import { admission } from "./admission.ts";
 
 const fineWeather = (): Weather => ({
@@ -44,7 +44,8 @@ export class World {
   isGitDown = false;
   /** Nothing fails any more. */
   isCalm = false;
-  #operators = 0;
+  /** All that were ever started. */
+  readonly #operators: OperatorProcess[] = [];
   #isOver = false;
 
   constructor(seed: number) {
@@ -98,8 +99,7 @@ export class World {
 
   startReplica(place: Place, replica: number): void {
     if (this.#isOver) return;
-    this.#operators++;
-    const name = `operator-${this.#operators}`;
+    const name = `operator-${this.#operators.length + 1}`;
     const { cluster, weather } = place;
     this.tell(`${cluster.name}: ${name} starts`);
     const random = seededRandom(this.#network.below(2 ** 31));
@@ -121,6 +121,7 @@ export class World {
       onLog: (line) => this.#onLog(line),
       onExit: (reason) => this.#onExit(place, replica, `${name} ${reason}`),
     });
+    this.#operators.push(started);
     place.replicas[replica] = started;
   }
 
@@ -143,15 +144,19 @@ export class World {
     for (const stack of this.backend.removeStaleLocks()) this.tell(`user: removes the stale lock of ${stack}`);
   }
 
-  /** Nothing of this seed runs in the next one. */
-  end(): void {
+  /** Nothing of this seed runs in the next one, or needs memory. */
+  async end(): Promise<void> {
     this.#isOver = true;
     this.clock.kill();
-    for (const { cluster, replicas } of this.places) {
-      for (const replica of replicas) replica?.crash();
+    for (const { cluster } of this.places) {
       for (const { agent } of cluster.runtimes) agent.destroy();
       cluster.server.kill();
     }
+    for (const operator of this.#operators) {
+      operator.crash();
+      operator.dispose();
+    }
+    await settle();
   }
 
   #place(name: string): Place {
@@ -185,6 +190,7 @@ export class World {
   }
 
   #onLog(line: string): void {
+    if (this.#isOver) return;
     this.log.push(line);
     this.invariants.onText("the operator's log", line);
   }

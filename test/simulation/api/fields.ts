@@ -13,22 +13,20 @@ const separator = "\u0000";
 export const isMap = (value: unknown): value is JsonMap =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Paths of leaves, with their values as JSON. An empty map is a leaf. */
-export function leaves(value: unknown, path: readonly string[] = []): Map<string, string> {
-  const found = new Map<string, string>();
-  collect(value, path, found);
-  return found;
+/** A leaf in a form that `===` compares: what is not a primitive as JSON, marked so that it equals no text. */
+type Leaf = string | number | boolean | null | undefined;
+type Leaves = ReadonlyMap<string, Leaf>;
+
+/** Adds the leaves of a value by their paths. An empty map is a leaf. */
+function collect(value: unknown, path: string, found: Map<string, Leaf>): void {
+  if (!isMap(value)) return void found.set(path, leaf(value));
+  const keys = Object.keys(value);
+  if (keys.length === 0) found.set(path, leaf(value));
+  for (const key of keys) collect(value[key], `${path}${separator}${key}`, found);
 }
 
-function collect(value: unknown, path: readonly string[], found: Map<string, string>): void {
-  if (isMap(value) && Object.keys(value).length > 0) {
-    for (const [key, each] of Object.entries(value)) collect(each, [...path, key], found);
-    return;
-  }
-  const items = elements(path, value);
-  if (items) for (const [key, each] of items) found.set([...path, key].join(separator), JSON.stringify(each));
-  else found.set(path.join(separator), JSON.stringify(value));
-}
+const leaf = (value: unknown): Leaf =>
+  typeof value === "object" && value !== null ? `${separator}${JSON.stringify(value)}` : (value as Leaf);
 
 /** The elements of a list that managers own one by one; undefined for other values. */
 function elements(path: readonly string[], value: unknown): [string, unknown][] | undefined {
@@ -53,24 +51,37 @@ const unownedMetadata = new Set([
   "selfLink",
 ]);
 
-const ownables = new WeakMap<JsonMap, ReadonlyMap<string, string>>();
+const ownables = new WeakMap<JsonMap, Leaves>();
 
 /** The leaves that a manager can own. An object is never changed, so they are collected once. */
-function ownable(object: JsonMap): ReadonlyMap<string, string> {
+function ownable(object: JsonMap): Leaves {
   const found = ownables.get(object) ?? collectOwnable(object);
   ownables.set(object, found);
   return found;
 }
 
-function collectOwnable(object: JsonMap): ReadonlyMap<string, string> {
-  const found = leaves(object);
-  for (const path of found.keys()) {
-    const [first = "", second = ""] = path.split(separator);
-    if (unowned.has(first) || (first === "metadata" && (second === "" || unownedMetadata.has(second)))) {
-      found.delete(path);
-    }
+/** A copy that differs only in fields that nobody owns, such as its version. */
+export function shareOwnable(object: JsonMap, copy: JsonMap): void {
+  ownables.set(copy, ownable(object));
+}
+
+function collectOwnable(object: JsonMap): Leaves {
+  const found = new Map<string, Leaf>();
+  for (const [key, value] of Object.entries(object)) {
+    if (key === "metadata" && isMap(value)) collectMetadata(value, found);
+    else if (!unowned.has(key)) collect(value, key, found);
   }
   return found;
+}
+
+function collectMetadata(metadata: JsonMap, found: Map<string, Leaf>): void {
+  for (const [key, value] of Object.entries(metadata)) {
+    if (unownedMetadata.has(key)) continue;
+    const path = `metadata${separator}${key}`;
+    const items = elements(["metadata", key], value);
+    if (items) for (const [item, each] of items) found.set(`${path}${separator}${item}`, leaf(each));
+    else collect(value, path, found);
+  }
 }
 
 /** After a create, a patch or an update: the manager owns what it has changed. */
@@ -178,17 +189,21 @@ interface JsonPatchOperation {
 
 /** The operations of RFC 6902 that the operator uses. Undefined if a test fails or a path does not exist. */
 export function jsonPatch(target: JsonMap, operations: readonly JsonPatchOperation[]): JsonMap | undefined {
-  const object = structuredClone(target) as Record<string, unknown>;
+  const object: Record<string, unknown> = { ...target };
   for (const { op, path, value } of operations) {
     const keys = path
       .slice(1)
       .split("/")
       .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
     const last = keys.pop() ?? "";
-    let parent: unknown = object;
-    for (const key of keys) parent = isMap(parent) ? parent[key] : undefined;
-    if (!isMap(parent)) return undefined;
-    const map = parent as Record<string, unknown>;
+    let map = object;
+    // What is on the way to the field is copied, and the rest shared: a stored object is never changed.
+    for (const key of keys) {
+      const child = map[key];
+      if (!isMap(child)) return undefined;
+      map[key] = { ...child };
+      map = map[key] as Record<string, unknown>;
+    }
     if (op !== "add" && !(last in map)) return undefined;
     if (op === "test" && JSON.stringify(map[last]) !== JSON.stringify(value)) return undefined;
     if (op === "add" || op === "replace") map[last] = value;

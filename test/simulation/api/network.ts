@@ -79,6 +79,11 @@ export class ApiConnection {
     for (const watch of this.#watches) watch.fail();
   }
 
+  /** For a process that is dead: the runtime keeps a stream that never ends, with everything that waits for it. */
+  abortWatches(): void {
+    for (const watch of this.#watches) watch.abort(new Error("the simulation has ended"));
+  }
+
   #send(request: HttpRequest, caller: Caller): void {
     const { server, user, random, isPartitioned = () => false } = this.#options;
     const { method, body, headers, url } = request;

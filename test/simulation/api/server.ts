@@ -45,6 +45,8 @@ interface Addressed {
   readonly name: string | undefined;
   readonly subresource: string | undefined;
   readonly query: URLSearchParams;
+  /** Whether a list or a watch of this path has the object. */
+  readonly matches: (object: Stored) => boolean;
 }
 
 /** Throws a StatusError for what is not admitted. */
@@ -58,6 +60,8 @@ export type Admission = (request: {
 export class ApiFrontend {
   readonly #storage: Storage;
   readonly #admission: Admission;
+  /** By path: most of them are requested often. */
+  readonly #addressed = new Map<string, Addressed>();
 
   constructor(storage: Storage, admission: Admission = () => undefined) {
     this.#storage = storage;
@@ -67,11 +71,11 @@ export class ApiFrontend {
   /** The watch that a request starts; undefined for any other request. */
   watchOf(request: ApiRequest): WatchRequest | undefined {
     if (request.method !== "GET" || !request.path.includes("watch=true")) return undefined;
-    const { kind, namespace, query } = addressed(new URL(request.path, "https://api"));
+    const { kind, matches, query } = this.#address(request.path);
     const seconds = query.get("timeoutSeconds");
     return {
       kind,
-      matches: selection(query, namespace),
+      matches,
       revision: Number(query.get("resourceVersion") ?? 0),
       timeoutMs: seconds === null ? undefined : Number(seconds) * 1000,
       isMetadata: isMetadataRequest(request),
@@ -88,24 +92,32 @@ export class ApiFrontend {
   }
 
   #handle(request: ApiRequest): ApiReply {
-    const url = new URL(request.path, "https://api");
-    if (url.pathname === "/version") return { status: 200, body: { major: "1", minor: "35" } };
-    if (url.pathname.endsWith("/selfsubjectaccessreviews"))
-      return { status: 201, body: { ...bodyOf(request), status: { allowed: true } } };
-    const target = addressed(url);
+    if (request.path === "/version") return { status: 200, body: { major: "1", minor: "35" } };
+    const created = request.method === "POST" ? 201 : 200;
+    if (/\/selfsubjectaccessreviews(\?|$)/.test(request.path))
+      return { status: created, body: { ...bodyOf(request), status: { allowed: true } } };
+    // Nobody reads them, so they are not stored.
+    if (isEvent(request)) return { status: created, body: bodyOf(request) };
+    const target = this.#address(request.path);
     if (request.method === "GET") return this.#read(request, target);
     const written = this.#write(request, target);
-    return { status: request.method === "POST" ? 201 : 200, body: written };
+    return { status: created, body: written };
   }
 
-  #read(request: ApiRequest, { kind, namespace, name, query }: Addressed): ApiReply {
+  #address(path: string): Addressed {
+    const found = this.#addressed.get(path) ?? addressed(new URL(path, "https://api"));
+    this.#addressed.set(path, found);
+    return found;
+  }
+
+  #read(request: ApiRequest, { kind, namespace, name, query, matches }: Addressed): ApiReply {
     const view = isMetadataRequest(request) ? metadataOnly : (object: Stored): JsonMap => object;
     if (name !== undefined) {
       const found = this.#storage.find({ kind, namespace: namespace ?? "", name });
       if (!found) throw notFound(kind, name);
       return { status: 200, body: view(found) };
     }
-    const all = this.#storage.list(kind).filter(selection(query, namespace));
+    const all = this.#storage.list(kind).filter(matches);
     const start = Number(query.get("continue") ?? 0);
     const limit = Number(query.get("limit") ?? 0) || Infinity;
     const items = all.slice(start, start + limit).map(view);
@@ -167,8 +179,13 @@ function addressed(url: URL): Addressed {
   const [plural = "", name, subresource] = isNamespaced ? rest.slice(2) : rest;
   const kind = servedKinds.find((each) => each.apiVersion === apiVersion && each.plural === plural);
   if (!kind) throw new StatusError(404, "NotFound", "the server could not find the requested resource");
-  return { kind, namespace, name, subresource, query: url.searchParams };
+  const query = url.searchParams;
+  return { kind, namespace, name, subresource, query, matches: selection(query, namespace) };
 }
+
+/** A write of an Event of core/v1. */
+export const isEvent = ({ method, path }: ApiRequest): boolean =>
+  method !== "GET" && /^\/api\/v1\/namespaces\/[^/]+\/events\b/.test(path);
 
 const bodyOf = ({ body }: ApiRequest): JsonMap => (body === undefined ? {} : (JSON.parse(body) as JsonMap));
 

@@ -7,6 +7,7 @@ import {
   jsonPatch,
   managersAfterUpdate,
   mergePatch,
+  shareOwnable,
   type JsonMap,
   type Managers,
 } from "./fields.ts";
@@ -41,6 +42,14 @@ export class StatusError extends Error {
     this.code = code;
     this.reason = reason;
   }
+}
+
+/** With what a restore needs. */
+interface Revision extends Change {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** The owners of the fields. */
+  readonly managers: Managers;
 }
 
 interface Entry {
@@ -79,6 +88,8 @@ interface StorageOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly newUid: () => string;
+  /** Of other clients, which have Leases and write events. None if absent. */
+  readonly otherWritesPerSecond?: number;
 }
 
 const foregroundFinalizer = "foregroundDeletion";
@@ -87,17 +98,30 @@ const orphanFinalizer = "orphan";
 export class Storage {
   readonly #options: StorageOptions;
   readonly #entries = new Map<string, Entry>();
-  #history: Change[] = [];
+  #history: Revision[] = [];
   readonly #listeners = new Set<(change: Change) => void>();
   /** A new etcd has a few revisions already. */
   #revision = 100;
+  /** When the revision was last increased. */
+  #revisedAt: number;
   #compacted = 0;
 
   constructor(options: StorageOptions) {
     this.#options = options;
+    this.#revisedAt = options.now();
   }
 
   get revision(): number {
+    return this.#revision + this.#otherWrites(this.#revisedAt, this.#options.now());
+  }
+
+  #otherWrites(from: number, to: number): number {
+    return Math.floor(((to - from) / 1000) * (this.#options.otherWritesPerSecond ?? 0));
+  }
+
+  #nextRevision(): number {
+    this.#revision = this.revision + 1;
+    this.#revisedAt = this.#options.now();
     return this.#revision;
   }
 
@@ -116,22 +140,23 @@ export class Storage {
   }
 
   compact(): void {
-    this.#compacted = this.#revision;
+    this.#compacted = this.revision;
     // The history itself is kept: a restore needs it.
   }
 
-  /** Like the restore of a snapshot: what happened since then never happened, and its revisions are used again. */
-  restore(revision: number): void {
-    this.#history = this.#history.filter((change) => change.revision <= revision);
-    const managers = new Map([...this.#entries].map(([path, entry]) => [path, entry.managers]));
+  /** Like the restore of a snapshot of that time: what happened since then never happened, and its revisions are used again. */
+  restore(at: number): void {
+    this.#history = this.#history.filter((change) => change.at <= at);
     this.#entries.clear();
-    for (const { kind, before, after } of this.#history) {
+    for (const { kind, before, after, managers } of this.#history) {
       const path = pathOf({ kind, ...refOf(after ?? before) });
-      if (after) this.#entries.set(path, { object: after, managers: managers.get(path) ?? new Map() });
+      if (after) this.#entries.set(path, { object: after, managers });
       else this.#entries.delete(path);
     }
-    this.#revision = revision;
-    this.#compacted = Math.min(this.#compacted, revision);
+    const last = this.#history.at(-1);
+    if (last) this.#revision = last.revision + this.#otherWrites(last.at, at);
+    this.#revisedAt = this.#options.now();
+    this.#compacted = Math.min(this.#compacted, this.#revision);
   }
 
   find(path: ObjectPath): Stored | undefined {
@@ -140,8 +165,9 @@ export class Storage {
 
   list(kind?: ServedKind): Stored[] {
     const prefix = kind ? prefixOf(kind) : "";
-    const found = [...this.#entries].filter(([path]) => path.startsWith(prefix));
-    return found.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, { object }]) => object);
+    const paths: string[] = [];
+    for (const path of this.#entries.keys()) if (path.startsWith(prefix)) paths.push(path);
+    return paths.toSorted().flatMap((path) => this.#entries.get(path)?.object ?? []);
   }
 
   /** All objects, in no particular order. */
@@ -333,10 +359,11 @@ export class Storage {
     }: { before: Stored | undefined; after: Stored; managers: Managers; isDryRun?: boolean | undefined },
   ): Stored {
     if (isDryRun) return after;
-    this.#revision++;
-    const object = { ...after, metadata: { ...after.metadata, resourceVersion: String(this.#revision) } } as Stored;
+    const revision = this.#nextRevision();
+    const object = { ...after, metadata: { ...after.metadata, resourceVersion: String(revision) } } as Stored;
+    shareOwnable(after, object);
     this.#entries.set(pathOf(path), { object, managers });
-    this.#record({ revision: this.#revision, kind: path.kind, before, after: object });
+    this.#record({ revision, at: this.#revisedAt, kind: path.kind, before, after: object, managers });
     return object;
   }
 
@@ -344,14 +371,22 @@ export class Storage {
   #remove(path: ObjectPath, isDryRun = false): Stored {
     const { object: before } = this.#entry(path);
     if (isDryRun) return before;
-    this.#revision++;
-    const last = { ...before, metadata: { ...before.metadata, resourceVersion: String(this.#revision) } } as Stored;
+    const revision = this.#nextRevision();
+    const last = { ...before, metadata: { ...before.metadata, resourceVersion: String(revision) } } as Stored;
     this.#entries.delete(pathOf(path));
-    this.#record({ revision: this.#revision, kind: path.kind, before, after: undefined, last });
+    this.#record({
+      revision,
+      at: this.#revisedAt,
+      kind: path.kind,
+      before,
+      after: undefined,
+      last,
+      managers: new Map(),
+    });
     return last;
   }
 
-  #record(change: Change): void {
+  #record(change: Revision): void {
     this.#history.push(change);
     for (const listener of this.#listeners) listener(change);
   }
