@@ -22,7 +22,8 @@ async function main(options: Options, signal: AbortSignal): Promise<void> {
     await printReport(await measureStandalone(standalone, options, signal), options);
     return;
   }
-  await clusterUp({ dns: false });
+  // Other operators may address pods and Services by their names.
+  await clusterUp({ dns: options.against !== undefined });
   if (options.against !== undefined) {
     await compareOperators(options.against, { chosen: chosen.filter((each) => !isStandalone(each)), options, signal });
     return;

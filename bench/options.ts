@@ -51,20 +51,21 @@ export function parseOptions(env: Readonly<Record<string, string | undefined>>):
 /** ROUNDS, CROWDS, IDLE, HELD, SMALL, STACKS, UPDATES and WINDOW override the sizes. */
 function withOverrides(sizes: Sizes, env: Readonly<Record<string, string | undefined>>): Sizes {
   const numbers = (name: string): number[] | undefined => env[name]?.split(",").map(Number);
-  const { rounds, crowds, idle, held, pushed } = sizes;
+  const number = (name: string, otherwise: number): number => numbers(name)?.[0] ?? otherwise;
   const scale = env["SMALL"] ? smallScale : sizes.scale;
   return {
     ...sizes,
-    rounds: numbers("ROUNDS")?.[0] ?? rounds,
-    crowds: numbers("CROWDS") ?? crowds,
-    idle: numbers("IDLE") ?? idle,
-    held: numbers("HELD")?.[0] ?? held,
-    pushed: numbers("STACKS")?.[0] ?? pushed,
+    rounds: number("ROUNDS", sizes.rounds),
+    crowds: numbers("CROWDS") ?? sizes.crowds,
+    idle: numbers("IDLE") ?? sizes.idle,
+    held: number("HELD", sizes.held),
+    pushed: number("STACKS", sizes.pushed),
+    windowMs: number("WINDOW", sizes.windowMs / 1000) * 1000,
     scale: {
       ...scale,
-      stacks: numbers("STACKS")?.[0] ?? scale.stacks,
-      updatesEach: numbers("UPDATES")?.[0] ?? scale.updatesEach,
-      windowS: numbers("WINDOW")?.[0] ?? scale.windowS,
+      stacks: number("STACKS", scale.stacks),
+      updatesEach: number("UPDATES", scale.updatesEach),
+      windowS: number("WINDOW", scale.windowS),
     },
   };
 }

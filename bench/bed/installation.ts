@@ -78,6 +78,8 @@ export class Installation {
 
   /** Except CRDs and namespaces, which the other operator uses, too. */
   async remove(): Promise<void> {
+    // Its pods end while they may still release the Lease, for which the other operator would wait.
+    await this.#kubectl(["delete", "--ignore-not-found", "--cascade=foreground"], ({ kind }) => kind === "Deployment");
     await this.#kubectl(["delete", "--ignore-not-found"], ({ kind }) => !keptKinds.has(kind));
   }
 

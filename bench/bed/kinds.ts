@@ -78,10 +78,4 @@ function findCondition({ status }: Conditioned, type: string): Condition | undef
 
 export const isTrue = (object: Conditioned, type: string): boolean => findCondition(object, type)?.status === "True";
 
-/** The reason and message of a stalled Stack. */
-export function stalledMessage(stack: Stack): string | undefined {
-  const stalled = findCondition(stack, "Stalled");
-  return stalled?.status === "True" ? `${stalled.reason ?? "Stalled"}: ${stalled.message ?? ""}` : undefined;
-}
-
 export const ownerUids = ({ metadata }: KubeObject): string[] => (metadata.ownerReferences ?? []).map(({ uid }) => uid);

@@ -3,7 +3,8 @@ import { existsSync } from "node:fs";
 
 import { run } from "@pko/cluster";
 
-import { chromiumPath, type ConsoleFigures, type Visit } from "../parts/console/figures.ts";
+import { browserPath } from "../../test/browser/browser-path.ts";
+import type { ConsoleFigures, Visit } from "../parts/console/figures.ts";
 import { figure, type Findings, type Unit } from "../report/figures.ts";
 import type { StandaloneScenario } from "./scenario.ts";
 
@@ -11,8 +12,8 @@ export const webConsole: StandaloneScenario = {
   name: "console",
   title: "the console",
   async runStandalone({ sizes: { consoleStacks } }) {
-    if (!existsSync(chromiumPath)) {
-      return { figures: [], skipped: [{ title: webConsole.title, reason: `${chromiumPath} is missing` }] };
+    if (!existsSync(browserPath)) {
+      return { figures: [], skipped: [{ title: webConsole.title, reason: `${browserPath} is missing` }] };
     }
     const script = new URL("../parts/console/main.ts", import.meta.url).pathname;
     const output = await run([process.execPath, script, `--stacks=${consoleStacks}`, "--json"]);

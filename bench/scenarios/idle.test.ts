@@ -37,3 +37,10 @@ test("a copy has its own names and owners, and no server-set metadata", () => {
     spec: { stacks: [{ name: "idle-1" }] },
   });
 });
+
+test("a copy of an object that was changed since it was created is up to date, too", () => {
+  const metadata = { name: "template", generation: 2 };
+  const status = { observedGeneration: 2, lastUpdate: { generation: 2, failures: 2 } };
+  const copy = rewriteCopy({ apiVersion: "pulumi.com/v1", kind: "Stack", metadata, status }, new Map());
+  expect(copy.status).toEqual({ observedGeneration: 1, lastUpdate: { generation: 1, failures: 2 } });
+});

@@ -1,4 +1,5 @@
 /** The lifecycle of a Stack: create, change, request an update, destroy. */
+import type { Usage } from "../bed/bed.ts";
 import { stacks } from "../bed/kinds.ts";
 import { Timeline, type Phase } from "../bed/timeline.ts";
 import { figure, type Findings, type Skipped } from "../report/figures.ts";
@@ -15,7 +16,9 @@ export const life: Scenario = {
     for (let round = 1; round <= rounds; round += 1) {
       const report = (text: string): void => context.report(`round ${round} of ${rounds}: ${text}`);
       try {
+        const before = await context.bed.usage(context.operator);
         await runLifecycle({ ...context, report }, times);
+        times.addUsage(before, await context.bed.usage(context.operator));
       } catch (error) {
         context.bed.signal.throwIfAborted();
         skipped.push({ title: `${life.title}, round ${round}`, reason: errorMessage(error) });
@@ -34,6 +37,9 @@ class Times {
   readonly bareUp: number[] = [];
   readonly bareStart: number[] = [];
   readonly createPhases: (readonly Phase[])[] = [];
+  /** Of the operator, for each complete lifecycle. */
+  readonly requests: number[] = [];
+  readonly cpuMs: number[] = [];
   readonly #taken = new Map<Event, { readonly ms: number; readonly bareMs: number }[]>();
 
   async measureBare({ bed }: Context): Promise<void> {
@@ -45,6 +51,11 @@ class Times {
   add(event: Event, ms: number): void {
     const bareMs = this.bareUp.at(-1) ?? Number.NaN;
     this.#taken.set(event, [...(this.#taken.get(event) ?? []), { ms, bareMs }]);
+  }
+
+  addUsage(before: Usage, after: Usage): void {
+    this.requests.push(after.requests - before.requests);
+    this.cpuMs.push(after.cpuMs - before.cpuMs);
   }
 
   of(event: Event): { readonly values: number[]; readonly bare: number[] } {
@@ -124,6 +135,11 @@ function findings(times: Times): Findings {
         return figure({ id: event, title, unit: "ms" }, values, bare);
       }),
       ...figure({ id: "overhead", title: "Program changed: overhead over the bare CLI", unit: "ms" }, overhead),
+      ...figure(
+        { id: "life.requests", title: "one lifecycle: requests of the operator", unit: "count" },
+        times.requests,
+      ),
+      ...figure({ id: "life.cpu", title: "one lifecycle: CPU time of the operator", unit: "ms" }, times.cpuMs),
     ],
     profiles: [{ title: "create → succeeded, observed through the API (medians)", parts: medians(times.createPhases) }],
   };

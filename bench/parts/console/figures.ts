@@ -28,5 +28,3 @@ export interface ConsoleFigures {
   /** The load average of the machine at the end. */
   readonly load: number;
 }
-
-export const chromiumPath = "/usr/bin/chromium";

@@ -14,7 +14,8 @@ import { staticCredentials } from "@pko/kube";
 import { chromium, type Browser, type Page } from "playwright-core";
 
 import { quantile } from "../../report/statistics.ts";
-import { chromiumPath, type ConsoleFigures, type Visit } from "./figures.ts";
+import { browserPath } from "../../../test/browser/browser-path.ts";
+import type { ConsoleFigures, Visit } from "./figures.ts";
 import { startFleetServer } from "./fleet-server.ts";
 import { frameFigures } from "./frames.ts";
 
@@ -35,7 +36,7 @@ const compressedSize = (assets: Assets, extension: string): number =>
 async function measure(): Promise<ConsoleFigures> {
   const assets = await buildConsole();
   const fleet = startFleetServer(Number(values.stacks));
-  const browser = await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox"] });
+  const browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] });
   try {
     const visits: Visit[] = [];
     for (let round = 0; round < Number(values.rounds); round++) visits.push(await visit(browser, fleet.url, assets));

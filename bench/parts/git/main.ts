@@ -4,11 +4,14 @@
  * Three processes share the machine: the Git server, the measured poller, and this one, which only waits. Prints a table for
  * people or, with `--json`, one line of JSON for machines.
  */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 
 import { quantile } from "../../report/statistics.ts";
 import type { PollerFigures, PollerOptions } from "./poller.ts";
-import type { ServerStart } from "./server.ts";
+import { silentDns, type ServerStart } from "./server.ts";
 
 const { values } = parseArgs({
   options: {
@@ -25,7 +28,12 @@ const script = (name: string): string => new URL(name, import.meta.url).pathname
 
 async function measure(): Promise<PollerFigures> {
   const server = Bun.spawn([process.execPath, script("server.ts"), values.latency], { stdout: "pipe" });
+  const folder = await mkdtemp(join(tmpdir(), "pko-git-"));
   try {
+    const resolver = join(folder, "resolv.conf");
+    await writeFile(resolver, `nameserver ${silentDns}\n`);
+    // In a mount namespace of its own, in which no DNS server responds.
+    const isolated = ["unshare", "--mount", "sh", "-c", `mount --bind ${resolver} /etc/resolv.conf && exec "$@"`, "sh"];
     const start = JSON.parse(await firstLine(server.stdout)) as ServerStart;
     const options: PollerOptions = {
       ...start,
@@ -34,7 +42,7 @@ async function measure(): Promise<PollerFigures> {
       requests: Number(values.requests),
       minuteMs: Number(values.minute),
     };
-    const poller = Bun.spawn([process.execPath, script("poller.ts"), JSON.stringify(options)], {
+    const poller = Bun.spawn([...isolated, process.execPath, script("poller.ts"), JSON.stringify(options)], {
       stdout: "pipe",
       // As in the operator's image.
       env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "5000" },
@@ -43,6 +51,7 @@ async function measure(): Promise<PollerFigures> {
   } finally {
     server.kill();
     await server.exited;
+    await rm(folder, { recursive: true, force: true });
   }
 }
 
@@ -58,7 +67,7 @@ async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
 }
 
 function table(figures: PollerFigures): string {
-  const { firstMs, firstCpuMs, cpuMs, polls, rssMb, withoutHolesMs, withHolesMs, held } = figures;
+  const { firstMs, firstCpuMs, cpuMs, polls, rssMb, aloneMs, withNeighborsMs, held } = figures;
   const times = (all: readonly number[]): string =>
     `p50 ${quantile(all, 0.5).toFixed(0)} ms, p99 ${quantile(all, 0.99).toFixed(0)} ms`;
   const rows = [
@@ -67,8 +76,11 @@ function table(figures: PollerFigures): string {
     ["CPU time in that minute", `${(cpuMs / 1000).toFixed(2)} s, ${(cpuMs / polls).toFixed(3)} ms for each poll`],
     ["cores", (cpuMs / Number(values.minute)).toFixed(3)],
     ["resident memory", `${rssMb.toFixed(0)} MB`],
-    ["requested poll of another tenant", times(withoutHolesMs)],
-    [`the same with ${values.holes} black holes (${held} in flight)`, times(withHolesMs)],
+    ["requested poll of another tenant", times(aloneMs)],
+    [
+      `the same with ${2 * Number(values.holes) + 1} neighbors who disturb it (${held} polls in flight)`,
+      times(withNeighborsMs),
+    ],
   ];
   return rows.map(([name = "", value = ""]) => `${name.padEnd(56)} ${value}`).join("\n");
 }

@@ -6,8 +6,9 @@ import type { ServerStart } from "./server.ts";
 
 export interface PollerOptions extends ServerStart {
   readonly repositories: number;
+  /** Servers that never respond, and as many names for which no DNS server responds. */
   readonly holes: number;
-  /** How many polls of another tenant are requested, with and without black holes. */
+  /** How many polls of another tenant are requested, with and without its neighbors. */
   readonly requests: number;
   readonly minuteMs: number;
 }
@@ -20,9 +21,9 @@ export interface PollerFigures {
   readonly cpuMs: number;
   readonly polls: number;
   readonly rssMb: number;
-  readonly withoutHolesMs: readonly number[];
-  readonly withHolesMs: readonly number[];
-  /** Polls of black holes in flight while those of the other tenant were requested. */
+  readonly aloneMs: readonly number[];
+  readonly withNeighborsMs: readonly number[];
+  /** Polls of the neighbors in flight while those of the other tenant were requested. */
   readonly held: number;
 }
 
@@ -65,6 +66,11 @@ class Bench {
     });
     this.#poller.follow(key, wanted, { kind: "pending" });
     await promise;
+  }
+
+  /** Until the process ends. */
+  async followAgainAndAgain(key: Key): Promise<never> {
+    for (let request = 1; ; request++) await this.follow(key, this.repository(key), String(request));
   }
 
   repository(key: Key): string {
@@ -113,14 +119,16 @@ async function run(options: PollerOptions): Promise<PollerFigures> {
     polls: bench.polls - steady.polls,
     rssMb: process.memoryUsage.rss() / 1e6,
   };
-  const withoutHolesMs = await bench.requested();
+  const aloneMs = await bench.requested();
   for (let index = 0; index < options.holes; index++) {
     void bench.follow(`noisy/s${index}`, `http://${holeAddress(index)}:${options.tarpitPort}/r.git`);
+    void bench.follow(`nameless/s${index}`, `https://host-${index}.example.com/r.git`);
   }
+  void bench.followAgainAndAgain("huge/s");
   await Bun.sleep(1000);
   const held = bench.inFlight;
-  const withHolesMs = await bench.requested();
-  return { firstMs, firstCpuMs, ...figures, withoutHolesMs, withHolesMs, held };
+  const withNeighborsMs = await bench.requested();
+  return { firstMs, firstCpuMs, ...figures, aloneMs, withNeighborsMs, held };
 }
 
 function cpuMs(since: NodeJS.CpuUsage): number {

@@ -11,7 +11,7 @@ import { join } from "node:path";
 
 import { createRepository, serveGit } from "@pko/agent/testing";
 import { isComplete, reconcileRequestAnnotation, type Stack, type Update, type Workspace } from "@pko/api";
-import { keyOf, reflector, type Key, type Reflector } from "@pko/kube";
+import { builtin, keyOf, reflector, type Key, type Reflector } from "@pko/kube";
 import { programs, stacks, updates, workspaces } from "@pko/operator";
 import { spawnChild, testNamespace, waitFor, type ChildProcess, type TestNamespace } from "@pko/testkit";
 
@@ -112,11 +112,19 @@ class Bed {
       const place = this.#crowd[index % this.#crowd.length];
       const repoDir = folderOf(index);
       const pathFilters = [`${repoDir}/**`, "shared/**"];
-      const idle = { workspaceTemplate: { spec: { idleTimeoutSeconds } } };
-      if (place)
-        await this.#create(place, `web-${index}`, { projectRepo: url, branch: "main", repoDir, pathFilters, ...idle });
+      if (!place) continue;
+      const podTemplate = { spec: withVolume(join(place.folder, "backend")) };
+      const workspaceTemplate = { spec: { idleTimeoutSeconds, podTemplate } };
+      const source = { projectRepo: url, branch: "main", repoDir, pathFilters, workspaceTemplate };
+      await this.#create(place, `web-${index}`, source);
     }
     await this.#until("all Stacks to be deployed", () => this.deployed(commit) === count);
+    await this.#until("their pods to be gone", async () => (await this.#countPods()) === 0);
+  }
+
+  async #countPods(): Promise<number> {
+    const lists = this.#crowd.map(({ namespace: { client, name } }) => client.list(builtin.pods, { namespace: name }));
+    return (await Promise.all(lists)).flatMap(({ items }) => items).length;
   }
 
   async #create({ namespace, folder }: Place, name: string, source: object): Promise<void> {
@@ -127,7 +135,9 @@ class Bed {
       PULUMI_CONFIG_PASSPHRASE: literal("passphrase"),
     };
     const metadata = { name, namespace: namespace.name };
-    await namespace.client.create(stacks, { apiVersion, kind, metadata, spec: { stack: name, envRefs, ...source } });
+    const body = { apiVersion, kind, metadata, spec: { stack: name, envRefs, ...source } };
+    // Unlike a creation, it is repeated if a busy API server does not respond in time.
+    await namespace.client.apply(stacks, body, { fieldManager: "bench" });
   }
 
   deployed(commit: string): number {
@@ -178,10 +188,16 @@ class Bed {
     return watch;
   }
 
-  async #until(what: string, is: () => boolean): Promise<void> {
+  async #until(what: string, is: () => boolean | Promise<boolean>): Promise<void> {
     await waitFor(is, { timeoutMs, what });
   }
 }
+
+/** The operator keeps the pod of a workspace whose state is on no volume. Agents are processes, so nothing is mounted. */
+const withVolume = (mountPath: string): object => ({
+  containers: [{ name: "pulumi", volumeMounts: [{ name: "state", mountPath }] }],
+  volumes: [{ name: "state", persistentVolumeClaim: { claimName: "state" } }],
+});
 
 const folderOf = (index: number): string => `stacks/web-${index}`;
 

@@ -31,11 +31,13 @@ const shortHistory = { successfulUpdatesHistoryLimit: 1, failedUpdatesHistoryLim
 export class Loads {
   readonly counts: Counts = { changes: 0, commits: 0, lifecycles: 0, agentRestarts: 0, connectionCuts: 0 };
   readonly #scene: Scene;
+  readonly #failure = new AbortController();
   readonly #end: AbortSignal;
+  #isRecovering = false;
 
   constructor(scene: Scene, end: AbortSignal) {
     this.#scene = scene;
-    this.#end = end;
+    this.#end = AbortSignal.any([end, this.#failure.signal]);
   }
 
   /** The Stacks that exist all the time. */
@@ -49,13 +51,20 @@ export class Loads {
   /** Resolves at the end, when what was started last has finished. Rejects if something does not happen in time. */
   async run(): Promise<void> {
     const change = (name: string) => this.#repeat((turn) => this.#change(name, turn));
-    await Promise.all([
+    const loads = [
       change(steadyStack),
       change(restartedStack),
       this.#repeat((turn) => this.#createAndDelete(`passing-${turn}`)),
       this.#every(restartMs, () => this.#restartAgent()),
       this.#every(cutMs, () => this.#cut()),
-    ]);
+    ];
+    try {
+      await Promise.all(loads);
+    } catch (error) {
+      this.#failure.abort();
+      await Promise.allSettled(loads);
+      throw error;
+    }
   }
 
   async #repeat(work: (turn: number) => Promise<void>): Promise<void> {
@@ -84,6 +93,7 @@ export class Loads {
       shop.isReady(name, (last) => last.generation === generation && last.state === "succeeded"),
     );
     this.counts.changes += 1;
+    if (name === restartedStack) this.#isRecovering = false;
   }
 
   /** Every Stack follows the branch. */
@@ -107,8 +117,10 @@ export class Loads {
     this.counts.lifecycles += 1;
   }
 
-  /** In the middle of whatever it does. */
+  /** In the middle of whatever it does. Not again before the lost run is repeated: on a slow machine, that may take longer than the pause. */
   async #restartAgent(): Promise<void> {
+    if (this.#isRecovering) return;
+    this.#isRecovering = true;
     const { shop } = this.#scene;
     const pod = shop.ref(`${restartedStack}-workspace-0`);
     await shop.client.delete(builtin.pods, pod).catch((error: unknown) => {

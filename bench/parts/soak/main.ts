@@ -5,15 +5,18 @@
  *
  *   bun bench/parts/soak/main.ts [--minutes=30] [--leak] [--report=page]
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
+import { repositoryRoot } from "@pko/cluster";
+import { stacks } from "@pko/operator";
 import { stopSharedApiServer } from "@pko/testkit";
 
+import { replacePart } from "../../../test/runner/page-part.ts";
 import { operatorErrors, unexpected } from "../../../test/logs/errors.ts";
-import { buildExecutables } from "./executables.ts";
+import { buildExecutables } from "../executables.ts";
 import { judge } from "./gates.ts";
 import { Loads } from "./loads.ts";
 import { compareRest, isPassed, markdown, type SoakReport } from "./report.ts";
@@ -45,11 +48,18 @@ async function main(): Promise<boolean> {
     console.error("compiling the operator and the agent");
     const executables = await buildExecutables(folder, values);
     await using scene = await Scene.open(executables);
-    const report = await soak(scene);
-    const text = markdown(report);
-    console.log(text);
-    if (values.report !== undefined) keep(values.report, text);
-    return isPassed(report);
+    let passed = false;
+    try {
+      const report = await soak(scene);
+      const text = markdown(report);
+      console.log(text);
+      if (values.report !== undefined)
+        writeFileSync(values.report, replacePart(readFileSync(values.report, "utf8"), "report", text));
+      passed = isPassed(report);
+    } finally {
+      if (!passed) await keepEvidence(scene);
+    }
+    return passed;
   } finally {
     await stopSharedApiServer();
     rmSync(folder, { recursive: true, force: true });
@@ -87,11 +97,14 @@ async function soak(scene: Scene): Promise<SoakReport> {
   };
 }
 
-/** The report is the part of the page between these comments. */
-function keep(page: string, report: string): void {
-  const parts = /^([^]*<!-- report -->\n)[^]*(<!-- end of report -->[^]*)$/.exec(readFileSync(page, "utf8"));
-  if (!parts) throw new Error(`${page} has no place for a report`);
-  writeFileSync(page, `${parts[1]}\n${report}\n${parts[2]}`);
+/** What explains a failure, before the scene is removed. */
+async function keepEvidence({ operator, shop }: Scene): Promise<void> {
+  const folder = join(repositoryRoot, ".build/soak");
+  mkdirSync(folder, { recursive: true });
+  copyFileSync(operator.logFile, join(folder, "operator.log"));
+  const { items } = await shop.client.list(stacks);
+  writeFileSync(join(folder, "stacks.json"), JSON.stringify(items, undefined, 2));
+  console.error(`the operator's log and the Stacks are in ${folder}`);
 }
 
 function progressLine({ seconds, samples }: Sampler, { counts }: Loads): string {

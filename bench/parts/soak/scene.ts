@@ -16,7 +16,7 @@ import { Shop } from "../../../test/faults/shop.ts";
 import { setStage, type Stage } from "../../../test/faults/stage.ts";
 import { operatorAccount, type OperatorAccount } from "../../../test/rights/account.ts";
 import { OperatorProcess } from "../operator-process.ts";
-import type { Executables } from "./executables.ts";
+import type { Executables } from "../executables.ts";
 
 /** The share of requests to the API server and to agents that fail: connections and streams are aborted, or answered with an error. */
 const faultRate = 0.01;
