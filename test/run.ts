@@ -16,12 +16,14 @@ import { skipReason } from "./runner/other-clusters.ts";
 import { runPool } from "./runner/pool.ts";
 import { addReports, brokenReport, skippedReport, slowest, summary, type Report } from "./runner/report.ts";
 import { runCluster, startCluster, stopCluster } from "./runner/shared-cluster.ts";
+import { recordResult } from "./runner/results.ts";
 import { jobFor, jobsIn, suiteNames, suites, type Job, type Suite, type SuiteName } from "./runner/suites.ts";
 
 /** End-to-end tests mostly wait, so four jobs at a time keep two cores busy. */
 const width = Number(process.env["TEST_WIDTH"] || 4);
 
 async function main(names: readonly string[]): Promise<boolean> {
+  const recorded = process.env["KEEP"] ? recordedSuites(names) : undefined;
   const selected = await selectedJobs(names);
   const skipped = selected.map(skippedHere).filter((report) => report !== undefined);
   const jobs = selected.filter((job) => skippedHere(job) === undefined);
@@ -32,6 +34,7 @@ async function main(names: readonly string[]): Promise<boolean> {
     const report = skipped.reduce(addReports, await runAll(jobs, temporary));
     console.log(`\nThe slowest tests:\n${slowest(report, 20).join("\n")}\n`);
     if (report.skips.length > 0) console.log(`Skipped:\n${report.skips.map((each) => `  – ${each}`).join("\n")}\n`);
+    if (recorded) recordResult(recorded, report);
     // CI shows the end of the output only.
     for (const failure of report.failures) console.log(`✗ ${failure}\n`);
     console.log(summary(report));
@@ -46,6 +49,13 @@ function skippedHere(job: Job): Report | undefined {
   if (givenKubeconfig === undefined) return undefined;
   const why = skipReason(job, { machineAddress: process.env["MACHINE_ADDRESS"] });
   return why === undefined ? undefined : skippedReport(job.name, why);
+}
+
+/** Single files show little about a version. */
+function recordedSuites(names: readonly string[]): readonly string[] {
+  if (givenKubeconfig !== undefined || !names.every(isSuite))
+    throw new Error("KEEP records results of whole suites on the local cluster: leave out FILE and CLUSTER_KUBECONFIG");
+  return names.length > 0 ? names : suiteNames;
 }
 
 async function selectedJobs(names: readonly string[]): Promise<Job[]> {

@@ -5,9 +5,11 @@ import { createRequire } from "node:module";
 import { waitFor } from "@pko/testkit";
 import { chromium, type Browser, type BrowserContext, type Locator, type Page } from "playwright-core";
 
+import { browserPath } from "./browser-path.ts";
+
 export async function launchBrowser(): Promise<Browser> {
   return await chromium.launch({
-    executablePath: "/usr/bin/chromium",
+    executablePath: browserPath,
     // Tests run as root, for which Chromium's sandbox does not work.
     args: ["--no-sandbox"],
     // Chromium's socket is there, and the path of a socket has at most 107 characters.

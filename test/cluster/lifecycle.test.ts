@@ -1,6 +1,6 @@
 /** The local cluster recovers when any of its programs is killed, and leaves nothing behind when it ends. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -86,7 +86,7 @@ describe.skipIf(givenKubeconfig !== undefined)("the local cluster", () => {
   });
 
   test(
-    "leaves nothing running when its supervisor is killed, and can be started again",
+    "leaves nothing running when its supervisor is killed, and another clone can start a cluster",
     async () => {
       const running = ["create", "deployment", "left-behind", "--image=busybox", "--replicas=3", "--", "sleep", "1000"];
       await kubectl(running);
@@ -94,10 +94,14 @@ describe.skipIf(givenKubeconfig !== undefined)("the local cluster", () => {
       const supervisor = processesIn(namespace).find(
         ({ command }) => command.includes("supervise") && command[0] !== "tini",
       );
+      using _straggler = stayInNetwork(namespace);
       process.kill(supervisor?.pid ?? 0, "SIGKILL");
       await waitFor(() => processesIn(namespace).length === 0, { what: "every process to end" });
       expect(await runningSupervisor(stateRoot)).toBeUndefined();
 
+      // Another clone does not know the namespace of the killed cluster, and finds its network link.
+      rmSync(join(stateRoot, "pid-namespace"));
+      expect(existsSync(`/sys/class/net/${network.link}`)).toBeTrue();
       expect(await cluster("up")).toMatchObject({ code: 0 });
       expect(await kubectl(["get", "pods", "--all-namespaces", "--output=name"])).toBe("");
       namespace = (await clusterNamespace(stateRoot)) ?? "";
@@ -106,16 +110,10 @@ describe.skipIf(givenKubeconfig !== undefined)("the local cluster", () => {
   );
 
   test("stops without leaving a process, mount, link, route, rule or cgroup, and can be stopped twice", async () => {
-    // The kernel keeps a network namespace while a process is in it, as it does for open connections.
-    const network = `--net=/proc/${findComponent(namespace, "kubelet")}/ns/net`;
-    const straggler = Bun.spawn(["nsenter", network, "--", "sleep", "1000"]);
-    try {
-      expect(await cluster("down")).toMatchObject({ code: 0 });
-      expect(remains(namespace)).toEqual(nothing);
-      expect(await cluster("down")).toMatchObject({ code: 0 });
-    } finally {
-      straggler.kill();
-    }
+    using _straggler = stayInNetwork(namespace);
+    expect(await cluster("down")).toMatchObject({ code: 0 });
+    expect(remains(namespace)).toEqual(nothing);
+    expect(await cluster("down")).toMatchObject({ code: 0 });
   });
 });
 
@@ -128,6 +126,13 @@ function findComponent(namespace: string, name: string): number {
   const pid = findOther(namespace, name, -1);
   if (pid === undefined) throw new Error(`${name} is not running`);
   return pid;
+}
+
+/** The kernel keeps a network namespace, and its links, while a process is in it, as it does for open connections. */
+function stayInNetwork(namespace: string): Disposable {
+  const network = `--net=/proc/${findComponent(namespace, "kubelet")}/ns/net`;
+  const straggler = Bun.spawn(["nsenter", network, "--", "sleep", "1000"]);
+  return { [Symbol.dispose]: () => straggler.kill() };
 }
 
 /** `nsenter` executes the program in its place, so the command line contains only the program. */

@@ -125,7 +125,11 @@ const reviewedUser = ({ name, home }: Identity): object => ({
 });
 
 /** The authorizer sees roles and bindings a moment after they are written. */
-async function waitUntilEffective(client: Client, { name, rules, namespace }: Grant, user: object): Promise<void> {
+export async function waitUntilEffective(
+  client: Client,
+  { name, rules, namespace }: Grant,
+  user: object,
+): Promise<void> {
   const [rule] = rules;
   const resourceAttributes = {
     ...(namespace !== undefined && { namespace }),

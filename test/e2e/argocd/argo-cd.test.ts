@@ -235,7 +235,9 @@ describe("an Application", () => {
       await runAction(argoCd, { ...resource, action: "cancel" });
       await applicationUntil(argoCd, "slow-app", isDegraded);
       const cancelled = await getStack(scene, "slow-app-dev");
-      expect((await stackNode(argoCd, "slow-app"))?.health?.message).toMatch(/was cancelled, as requested/);
+      const isCancelled = async (): Promise<boolean> =>
+        /was cancelled, as requested/.test((await stackNode(argoCd, "slow-app"))?.health?.message ?? "");
+      await waitFor(isCancelled, { what: "the cancellation in the resource tree" });
       expect(cancelled.status?.lastUpdate).toMatchObject({ state: "failed", failure: "cancelled" });
       expect(cancelled.status?.next).toBeUndefined();
       await deleteApplication(argoCd, "slow-app");

@@ -2,7 +2,7 @@
  * A real Argo CD: its components run as processes on this machine, with their own namespace and our settings. It deploys only
  * to the given namespaces.
  */
-import { mkdtempSync, symlinkSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdtempSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -94,7 +94,12 @@ function moduleFolder(): string {
 async function startComponents(namespace: string): Promise<{ children: ChildProcess[]; port: number }> {
   const folder = mkdtempSync(join(tmpdir(), "pko-argocd-"));
   const [redis, repositories, port, ...metrics] = await Promise.all(Array.from({ length: 6 }, freePort));
+  // The repo server runs it for every commit; its image has it on the PATH.
+  const verifier = join(folder, "git-verify-wrapper.sh");
+  copyFileSync(join(moduleFolder(), "hack/git-verify-wrapper.sh"), verifier);
+  chmodSync(verifier, 0o755);
   const environment = [
+    `PATH=${folder}:${process.env["PATH"]}`,
     `HOME=${folder}`,
     `KUBECONFIG=${clusterKubeconfig()}`,
     "ARGOCD_FAKE_IN_CLUSTER=true",
@@ -117,7 +122,16 @@ async function startComponents(namespace: string): Promise<{ children: ChildProc
   const local = ["--address", "127.0.0.1", "--metrics-address", "127.0.0.1"];
   const children = [
     start("/usr/bin/redis-check-rdb", "redis-server", "--port", `${redis}`, "--bind", "127.0.0.1", "--save", ""),
-    start(argocd, "argocd-repo-server", ...store, ...local, ...ports(repositories, metrics[0]), "--disable-tls"),
+    // The default path of the CA is for TLS.
+    start(
+      argocd,
+      "argocd-repo-server",
+      ...store,
+      ...local,
+      ...ports(repositories, metrics[0]),
+      "--disable-tls",
+      "--client-ca-path=",
+    ),
     start(
       argocd,
       "argocd-application-controller",

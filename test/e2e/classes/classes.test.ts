@@ -19,6 +19,7 @@ import {
   reconcileAndWait,
   requestReconcile,
   stackUntil,
+  untilEvents,
   useScene,
 } from "../harness.ts";
 import { servePackages, type PackageServer } from "./package-server.ts";
@@ -100,9 +101,8 @@ test(
     const failed = await stackUntil(scene, "public", ({ status }) => status?.lastUpdate?.state === "failed");
     expect(failed.status?.lastUpdate).toMatchObject({ failure: "policyViolation" });
     expect(failed.status?.lastUpdate?.message).toContain("teams/no-public: the input must not be public");
-    const events = await eventsJson(scene, "public");
-    expect(events).toContain("StackPolicyViolated");
-    expect(events).toContain("the input must not be public");
+    await untilEvents(scene, "public", "StackPolicyViolated");
+    expect(await eventsJson(scene, "public")).toContain("the input must not be public");
     expect((await new CliUser(() => scene).why("public")).cause).toBe("policyViolation");
     repository.commit(programWith("private"));
     await stackUntil(scene, "public", isReady);

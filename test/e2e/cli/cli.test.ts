@@ -19,6 +19,7 @@ import {
   newStack,
   stackUntil,
   untilApprovalsAreChecked,
+  untilEvents,
   useScene,
 } from "../harness.ts";
 
@@ -61,6 +62,7 @@ test(
     const log = await cli.text("logs", update.name);
     expect(log).toContain("run started");
     expect(log.trimEnd()).toEndWith("outcome=succeeded]");
+    await untilEvents(scene, "web", "StackCreated");
     expect(await cli.text("events", "web")).toContain("StackCreated");
 
     // Someone else's lock.

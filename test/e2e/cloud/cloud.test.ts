@@ -21,6 +21,7 @@ import {
   newStackWithoutBackend,
   requestReconcile,
   stackUntil,
+  untilEvents,
   useScene,
 } from "../harness.ts";
 
@@ -167,7 +168,7 @@ describe("a Stack on Pulumi Cloud", () => {
       await requestReconcile(scene, "by-hand", "while-updating");
       const conflict = await stackUntil(scene, "by-hand", hasReason("UpdateConflict"));
       expect(conflict.status?.conditions?.find(({ type }) => type === "Stalled")?.message).toContain("another update");
-      expect(await eventsJson(scene, "by-hand")).toContain("StackUpdateConflictDetected");
+      await untilEvents(scene, "by-hand", "StackUpdateConflictDetected");
       expect(other.result).toBe("in-progress");
 
       await applyTo(scene, withToken("accessToken", { retryOnUpdateConflict: true }));

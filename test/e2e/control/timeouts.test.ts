@@ -34,10 +34,10 @@ const stackFrom = (name: string, spec: object = {}): object =>
 
 /** How a program hangs, and how its run ends. */
 const hangs = {
-  "is silent": ["setInterval(() => {}, 1000);", "the run was stopped after 15 s without output"],
+  "is silent": ["setInterval(() => {}, 1000);", "the run was stopped after 30 s without output"],
   "prints endlessly": [
     "setInterval(() => console.log('more'), 100);",
-    "the run was stopped because it exceeded its timeout of 30 s",
+    "the run was stopped because it exceeded its timeout of 60 s",
   ],
   // Pulumi waits for what it has started.
   "ignores SIGINT": [
@@ -52,8 +52,8 @@ test.concurrent(
   async () => {
     const repository = scene.git.create("hung");
     const workspaceTemplate = podWith({ container: { args: ["--grace-seconds=5"] } });
-    // A retry would lock the stack again.
-    const timeouts = { updateTimeoutSeconds: 30, silenceTimeoutSeconds: 15, maxFailures: 1 };
+    // Long enough for a program to start on a busy machine. A retry would lock the stack again.
+    const timeouts = { updateTimeoutSeconds: 60, silenceTimeoutSeconds: 30, maxFailures: 1 };
     for (const [how, [program, message]] of Object.entries(hangs)) {
       const commit = repository.commit(javascriptProject("hung", program));
       await applyTo(scene, stackFrom("hung", { ...timeouts, workspaceTemplate }));
@@ -67,7 +67,7 @@ test.concurrent(
     }
     expect((await new CliUser(() => scene).why("hung")).cause).toBe("timedOut");
     const [first] = await listUpdates(scene, "hung");
-    expect(first?.spec).toMatchObject({ timeoutSeconds: 30, silenceTimeoutSeconds: 15 });
+    expect(first?.spec).toMatchObject({ timeoutSeconds: 60, silenceTimeoutSeconds: 30 });
     expect(failedReason(first)).toBe("TimedOut");
     await untilEvents(scene, "hung", "StackUpdateTimedOut");
 

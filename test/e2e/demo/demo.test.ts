@@ -1,4 +1,4 @@
-/** `make demo`, twice: the second run removes the objects of the first. */
+/** `make demo`, twice: the second run removes the objects of the first, and no others. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -56,6 +56,7 @@ describe("make demo", () => {
     expect(output).toContain("release:        market.example.com sells lemons for GBP");
     expect(output).toContain("release:        market.example.com sells apples for GBP");
     expect(output).toContain("1 resource differs from the state: pulumi:pulumi:StackReference addresses");
+    expect(output).toMatch(/^\$ kubectl delete stack addresses firewall$/m);
     expect(output).toContain('stack.pulumi.com "firewall" deleted');
     expect(output).toContain("http://127.0.0.1:8001");
     expect(code).toBe(0);
@@ -75,6 +76,18 @@ describe("make demo", () => {
     expect(existsSync(join(folder, "cache"))).toBe(false);
     expect(code).toBe(0);
   }, 300_000);
+
+  test("neither changes nor deletes an object that no demo has created", async () => {
+    const objects = ["stack/shop", "secret/shop-admin", "--namespace=default"];
+    await kubectl(["label", ...objects, "app.kubernetes.io/managed-by-"]);
+    const read = (): Promise<string> => kubectl(["get", ...objects, "--output=jsonpath={.items[*].metadata.uid}"]);
+    const before = await read();
+    const { code, output } = await demo("program");
+    expect(output).toContain("error: Secret shop-admin exists in namespace default, and no demo has created it");
+    expect(output).toContain("error: Stack shop exists");
+    expect(code).not.toBe(0);
+    expect(await read()).toBe(before);
+  }, 120_000);
 
   test("lists the examples when the requested one does not exist", async () => {
     const { code, output } = await demo("nonsense");

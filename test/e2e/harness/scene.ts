@@ -160,7 +160,7 @@ class Scene implements Place, AsyncDisposable {
     const namespaces = this.#namespaces();
     // Before the Stacks are deleted, because their pods are deleted with them.
     const checks = namespaces.map((namespace) => () => this.#checkAgents(namespace));
-    const stacks = namespaces.map((namespace) => () => deleteStacks(namespace));
+    const stacks = namespaces.map((namespace) => () => deleteOrExplain(namespace));
     const errors: unknown[] = [];
     for (const cleanUp of [...checks, ...stacks, ...this.#cleanups.splice(0).toReversed()]) {
       try {
@@ -170,6 +170,17 @@ class Scene implements Place, AsyncDisposable {
       }
     }
     if (errors.length > 0) throw new Error(`cleaning up the scene ${this.#name} failed: ${errors.join("\n")}`);
+  }
+}
+
+/** What the pods have logged is lost with their namespace. */
+async function deleteOrExplain(namespace: string): Promise<void> {
+  try {
+    await deleteStacks(namespace);
+  } catch (error) {
+    const logs = await agentLogs(namespace).catch((problem: unknown) => [String(problem)]);
+    const lines = logs.join("\n").split("\n").slice(-100);
+    throw new Error(`${String(error)}; the agents have logged:\n${lines.join("\n")}`, { cause: error });
   }
 }
 

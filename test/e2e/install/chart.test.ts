@@ -1,21 +1,24 @@
-/** The chart on a cluster: install, run Stacks, use the console, upgrade to two replicas, lose the leader, roll back, uninstall. */
+/** The chart on a cluster: install, run Stacks, use the console, take over a Stack, upgrade to two replicas, lose the leader, roll back, uninstall. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { createKey, serveGit } from "@pko/agent/testing";
 import { caSecretName, leaseName } from "@pko/api";
-import { createCa } from "@pko/cluster";
+import { clusterKubeconfig, createCa } from "@pko/cluster";
 import { builtin } from "@pko/kube";
 import { waitFor } from "@pko/testkit";
 
 import { launchBrowser, Visitor } from "../../browser/visitor.ts";
+import { needsPods, splitAt, stepName, stepPages, stepsOf, stepsOn, type Step } from "../../docs/steps.ts";
+import { Shell } from "../../integration/docs/shell.ts";
 import {
   applyTo,
   assertCleanLogs,
   at,
   deleteStack,
   getStack,
+  hasReason,
   isReady,
   kubectl,
   listUpdates,
@@ -44,6 +47,7 @@ let values: string[];
 
 describe("the chart on a cluster", () => {
   beforeAll(async () => {
+    scene.defer(() => shell[Symbol.dispose]());
     uninstallAfter(scene, home);
     values = await chartValues(home, scene, { "controller.logFormat": "json", "console.enabled": "true" });
     const restricted = "pod-security.kubernetes.io/enforce=restricted";
@@ -120,6 +124,45 @@ describe("the chart on a cluster", () => {
   );
 
   test(
+    "stops everything and resumes it with the documented commands",
+    async () => {
+      await assertCleanOperatorLogs();
+      const before = (await listUpdates(scene, "web")).length;
+      const [stopAll, stopOperator, resume] = splitAt(stepsOf("break-glass.md", "Stop everything"), "kubectl scale ");
+      for (const step of stopAll) await execute(step);
+      await stackUntil(scene, "web", hasReason("Suspended"));
+      await execute(stopOperator);
+      await waitFor(async () => (await operatorPods()).length === 0, { timeoutMs: slow / 2, what: "no operator" });
+      for (const step of resume) await execute(step);
+      await stackUntil(scene, "web", isReady);
+      expect((await listUpdates(scene, "web")).length).toBe(before);
+    },
+    slow,
+  );
+
+  test(
+    "hands a Stack over to a person, and takes it back, with the documented commands",
+    async () => {
+      const before = (await listUpdates(scene, "web")).length;
+      const steps = stepsOf("break-glass.md", "Take over a Stack by hand");
+      const typed = steps.filter(({ line }) => line.startsWith("pulumi "));
+      const [takeOver, openShell, handBack] = splitAt(
+        steps.filter((step) => !typed.includes(step)),
+        "kubectl exec ",
+      );
+      for (const step of takeOver) await execute(step);
+      const lines = typed.map(({ line }) => line.replace(/urn:\S+/, "'**kept'"));
+      // There is no terminal for the confirmations.
+      const input = ["set -e", "export PULUMI_SKIP_CONFIRMATIONS=true", ...lines].join("\n");
+      expect(await execute(openShell, `${input}\n`)).toMatch(/^web\n[^]*Resources:\n +2 unchanged/);
+      for (const step of typed) executed.add(stepName(step));
+      for (const step of handBack) await execute(step);
+      expect((await listUpdates(scene, "web")).length).toBe(before + 1);
+    },
+    2 * slow,
+  );
+
+  test(
     "runs its container without root, without capabilities and with a read-only file system",
     async () => {
       const inContainer = (script: string): Promise<string> =>
@@ -184,9 +227,14 @@ describe("the chart on a cluster", () => {
       const role = `--clusterrole=${home}-metrics-reader`;
       await kubectl(["create", "clusterrolebinding", home, role, `--serviceaccount=${home}:scraper`]);
       try {
-        // The operator caches the denial of the first token.
-        const response = await scrape(await createToken("scraper"));
-        expect(response.status).toBe(200);
+        // The API server respects the binding after a moment, and the operator caches the denial of a token.
+        const response = await waitFor(
+          async () => {
+            const answer = await scrape(await createToken("scraper"));
+            return answer.ok && answer;
+          },
+          { what: "the metrics for a client that may read them" },
+        );
         const exposed = new Set((await response.text()).match(/^# TYPE \S+/gm)?.map((line) => line.slice(7)));
         expect(queriedMetrics().filter((name) => !exposed.has(name))).toEqual([]);
       } finally {
@@ -231,6 +279,27 @@ describe("the chart on a cluster", () => {
   );
 
   test(
+    "upgrades and rolls back with the documented commands, without new updates",
+    async () => {
+      await assertCleanOperatorLogs();
+      const before = (await listUpdates(scene, "web")).length;
+      const steps = ["Before", "Upgrade", "Verify", "Roll back"].flatMap((heading) => stepsOf("upgrade.md", heading));
+      // The manifest would install a second operator.
+      for (const step of steps.filter(({ line }) => !line.startsWith("kubectl apply "))) await execute(step);
+      expect(await helm("history", release, "-n", home, "-o", "json")).toContain("Rollback to 3");
+      expect(isReady(await getStack(scene, "web"))).toBe(true);
+      expect((await listUpdates(scene, "web")).length).toBe(before);
+    },
+    slow,
+  );
+
+  test("has executed all documented commands that need pods", () => {
+    const steps = stepPages.flatMap(stepsOn).filter(needsPods).map(stepName);
+    expect(steps.length).toBeGreaterThan(4);
+    expect(steps.filter((name) => !executed.has(name))).toEqual([]);
+  });
+
+  test(
     "destroys a deleted Stack, and uninstalling leaves only the CRDs, the CA and the Lease",
     async () => {
       await deleteStack(scene, "web");
@@ -246,6 +315,21 @@ describe("the chart on a cluster", () => {
     slow,
   );
 });
+
+const shell = new Shell({ kubeconfig: clusterKubeconfig() });
+/** Of the pages. */
+const executed = new Set<string>();
+
+/** Executes a command of a page about the release and its Stack. */
+async function execute(step: Step, input?: string): Promise<string> {
+  const line = step.line
+    .replaceAll(`-n ${release}`, `-n ${home}`)
+    .replaceAll("-n team-a", at(scene).join(" "))
+    .replaceAll("website", "web");
+  const output = await shell.run(line, input);
+  executed.add(stepName(step));
+  return output;
+}
 
 async function operatorPods(): Promise<
   readonly { readonly metadata: { name?: string }; readonly status?: { podIP?: string } }[]
@@ -296,8 +380,8 @@ async function createToken(account: string): Promise<string> {
 function queriedMetrics(): string[] {
   const rule = readFileSync(join(chart, "templates/prometheus-rule.yaml"), "utf8");
   const board = readFileSync(join(chart, "dashboard.json"), "utf8");
-  const names = (rule + board).match(/\b[a-z]+(_[a-z]+)+(?=\{)/g) ?? [];
-  return [...new Set(names.map((name) => name.replace(/_(bucket|count|sum)$/, "")))];
+  const names = [rule.match(/\b[a-z]+(_[a-z]+)+(?=[{"])/g), board.match(/\b[a-z]+(_[a-z]+)+(?=\{)/g)];
+  return [...new Set(names.flatMap((found) => found ?? []).map((name) => name.replace(/_(bucket|count|sum)$/, "")))];
 }
 
 /** Objects of the release that still exist, in its namespace and cluster-wide. */

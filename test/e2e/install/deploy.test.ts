@@ -42,7 +42,7 @@ test("reports in one line that a cluster of the user's own needs an image", asyn
   expect(code).not.toBe(0);
   const lines = stderr.split("\n").filter((line) => line.startsWith("error:"));
   expect(lines).toEqual([
-    "error: the cluster of context local pulls images from a registry: set REGISTRY to one that this machine can push to " +
+    "error: the cluster of context local pulls images from a registry: set REGISTRY to a registry that this machine can push to " +
       "and the cluster can pull from (registry.example.com/team), or IMAGE to an image that it can pull",
   ]);
 });

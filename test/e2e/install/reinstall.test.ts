@@ -80,7 +80,8 @@ describe("six running updates", () => {
       const before = await caData();
       const deployment = ["deployment", `${home}-controller-manager`, "-n", home];
       await kubectl(["scale", ...deployment, "--replicas=0"]);
-      await kubectl(["wait", "pod", "--for=delete", "-l", `app.kubernetes.io/instance=${release}`, "-n", home]);
+      const ofOperator = ["-l", `app.kubernetes.io/instance=${release}`, "-n", home];
+      await kubectl(["wait", "pod", "--for=delete", ...ofOperator, "--timeout=120s"]);
       const why = await new CliUser(() => scene).why(names[0] ?? "", "--operator-namespace", home);
       expect(why.cause).toBe("operatorDown");
       await kubectl(["delete", "secret", caSecretName, "-n", home]);

@@ -7,14 +7,13 @@ import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Condition } from "@pko/api";
-import { buildTools, repositoryRoot, run } from "@pko/cluster";
+import { buildTools, goBuildEnv, repositoryRoot, run } from "@pko/cluster";
 import { updates } from "@pko/operator/kinds";
 import { waitFor } from "@pko/testkit";
 
 import {
   applyTo,
   deleteStack,
-  eventsJson,
   fromSecret,
   isReady,
   newSecret,
@@ -24,6 +23,7 @@ import {
   readOutput,
   requestReconcile,
   stackUntil,
+  untilEvents,
   useScene,
 } from "../harness.ts";
 import { publishPackagesImage } from "./image.ts";
@@ -67,8 +67,7 @@ async function compiledGo(greeting: string): Promise<Files> {
     await Bun.write(join(work, path), text.replace("Hello", greeting));
   }
   const flags = ["-ldflags=-s -w", "-o", join(work, "greeting")];
-  const env = { CGO_ENABLED: "0", GOFLAGS: "-buildvcs=false" };
-  await run(["go", "build", ...flags, "."], { cwd: join(work, "app"), env });
+  await run(["go", "build", ...flags, "."], { cwd: join(work, "app"), env: goBuildEnv });
   const project = "name: greeting\nruntime:\n  name: go\n  options:\n    binary: greeting\n";
   return { "app/Pulumi.yaml": project, "app/greeting": readFileSync(join(work, "greeting")) };
 }
@@ -151,7 +150,7 @@ describe("the example deploys, follows a commit, refreshes and destroys in", () 
         expect(await podUid(scene, language)).toBe(pod);
 
         await deleteStack(scene, language);
-        expect(await eventsJson(scene, language)).toContain("StackDestroyed");
+        await untilEvents(scene, language, "StackDestroyed");
       },
       slow,
     );

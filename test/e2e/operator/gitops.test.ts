@@ -15,6 +15,7 @@ import {
   podUid,
   requestReconcile,
   stackUntil,
+  untilEvents,
   useScene,
   yamlProject,
 } from "../harness.ts";
@@ -57,9 +58,8 @@ describe("the operator on a cluster", () => {
       expect(await listUpdates(scene, "greeting")).toHaveLength(2);
 
       await deleteStack(scene, "greeting");
-      const events = await kubectl(["get", "events", ...at(scene), "--output=json"]);
-      expect(events).toContain("StackDestroyed");
-      expect(events).not.toContain(canary);
+      await untilEvents(scene, "greeting", "StackDestroyed");
+      expect(await kubectl(["get", "events", ...at(scene), "--output=json"])).not.toContain(canary);
       expect(JSON.stringify(deployed)).not.toContain(canary);
       expect(await scene.operator.log()).not.toContain(canary);
     },

@@ -25,6 +25,7 @@ import {
   requestReconcile,
   stackUntil,
   stalledBy,
+  untilEvents,
   useScene,
   yamlProject,
 } from "../harness.ts";
@@ -150,8 +151,8 @@ test.concurrent(
     expect(github.tokens).toHaveLength(1);
     expect(await podUid(scene, "private")).toBe(pod);
 
+    await untilEvents(scene, "private", "StackGitAuthenticationFailure");
     const events = await kubectl(["get", "events", ...at(scene), "--output=json"]);
-    expect(events).toContain("StackGitAuthenticationFailure");
     const sinks = [events, await scene.operator.log(), JSON.stringify(last), await agentLog(scene, "private")].join(
       "\n",
     );

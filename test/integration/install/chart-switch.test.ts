@@ -133,8 +133,8 @@ test(
     const { apiVersion, kind, spec } = first;
     const names = { ...spec.names, plural: "others", singular: "other", kind: "Other", listKind: "OtherList" };
     const other = { apiVersion, kind, metadata: { name: `others.${spec.group}` }, spec: { ...spec, names } } as never;
-    const attempts = [client.apply(crds, other, { fieldManager: "test" }), client.create(crds, other)];
-    for (const attempt of attempts) expect(isForbidden(await attempt.catch((error: unknown) => error))).toBe(true);
+    const attempts = [() => client.apply(crds, other, { fieldManager: "test" }), () => client.create(crds, other)];
+    for (const attempt of attempts) expect(isForbidden(await attempt().catch((error: unknown) => error))).toBe(true);
   },
   testTimeoutMs,
 );

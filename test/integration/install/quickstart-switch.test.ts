@@ -1,4 +1,4 @@
-/** Switching from the Go operator's quickstart manifest to ours with the commands of docs/migration.md. */
+/** Switching from the Go operator's quickstart manifest to ours, and back, with the commands of docs/migration.md. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -22,7 +22,8 @@ const namesIn = (output: string): string[] => output.split("\n").filter((line) =
 function documentedCommand(prefix: string): string[] {
   const page = readFileSync(pathTo("../../../docs/migration.md"), "utf8").replaceAll("\\\n", " ");
   const line = page.split("\n").find((each) => each.trim().startsWith(prefix));
-  return line?.trim().split(/\s+/).slice(1) ?? [];
+  if (line === undefined) throw new Error(`docs/migration.md has no command ${prefix}`);
+  return line.trim().split(/\s+/).slice(1);
 }
 
 test(
@@ -65,6 +66,27 @@ test(
       await server.kubectl(["get", "--ignore-not-found", "--output=name", "--filename", quickstart]),
     );
     expect([...kept].filter((name) => !ours.includes(name) && !name.includes("auth-delegator"))).toEqual([]);
+  },
+  testTimeoutMs,
+);
+
+test(
+  "the way back leaves nothing of ours but the CRDs, and everything of the Go operator",
+  async () => {
+    await server.kubectl(["apply", "--server-side", "--force-conflicts", "--filename", reference]);
+    const deletions = [
+      documentedCommand("kubectl delete validatingadmissionpolicybinding,"),
+      documentedCommand("kubectl delete clusterrolebinding,"),
+    ];
+    for (const words of deletions) await server.kubectl(words);
+
+    const theirs = namesIn(await server.kubectl(["get", "--output=name", "--filename", reference]));
+    expect(theirs).toHaveLength(19);
+    const ours = namesIn(
+      await server.kubectl(["get", "--ignore-not-found", "--output=name", "--filename", quickstart]),
+    );
+    const left = ours.filter((name) => !theirs.includes(name) && !name.startsWith("customresourcedefinition"));
+    expect(left).toEqual([]);
   },
   testTimeoutMs,
 );

@@ -1,5 +1,5 @@
 /** Users with client certificates, who have only the cluster roles that a test binds to them in one namespace. */
-import { operatorNamespace } from "@pko/install";
+import { operatorNamespace, type Rule } from "@pko/install";
 import {
   ApiError,
   fetchTransport,
@@ -10,6 +10,8 @@ import {
   type Resource,
 } from "@pko/kube";
 import { waitFor, type TestNamespace } from "@pko/testkit";
+
+import { waitUntilEffective } from "../../rights/account.ts";
 
 /** Those of the quickstart manifest. The API server for tests aggregates no roles: that needs a controller. */
 export type UserRole = "view" | "edit" | "approver";
@@ -29,6 +31,20 @@ const roleBindings = resource<KubeObject & { readonly roleRef: object; readonly 
   namespaced: true,
 });
 
+const ruleFor = (apiGroup: string, resourceName: string, verb: string): Rule => ({
+  apiGroups: [apiGroup],
+  resources: [resourceName],
+  verbs: [verb],
+});
+
+/** A part of what each role permits. */
+const permissions: Readonly<Record<UserRole, Rule>> = {
+  view: ruleFor("pulumi.com", "stacks", "get"),
+  edit: ruleFor("pulumi.com", "stacks", "patch"),
+  approver: ruleFor("auto.pulumi.com", "approvals", "create"),
+};
+
+/** Returns when the roles are effective. */
 export async function createUser(
   { server, name: namespace }: TestNamespace,
   { name, roles }: { readonly name: string; readonly roles: readonly UserRole[] },
@@ -44,6 +60,9 @@ export async function createUser(
       }),
     ),
   );
+  for (const role of roles) {
+    await waitUntilEffective(server.client, { name: role, namespace, rules: [permissions[role]] }, { user: name });
+  }
   return { name, client: await server.clientFor({ name }), credentials: await server.credentialsFor({ name }) };
 }
 

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-import { cacheRoot, dependencyFolder, goProgramEnv, repositoryRoot, run, toolPath } from "@pko/cluster";
+import { cacheRoot, dependencyFolder, goBuildEnv, goProgramEnv, repositoryRoot, run, toolPath } from "@pko/cluster";
 
 export const languages = ["typescript", "python", "go"] as const;
 export type Language = (typeof languages)[number];
@@ -87,9 +87,7 @@ export class PulumiUser {
     const folders = [hosts, dirname(toolPath("pulumi-resource-kubernetes")), process.env["PATH"] ?? ""];
     this.#env = {
       ...goProgramEnv,
-      // As the tools are built, so that Go compiles the packages that they share once.
-      CGO_ENABLED: "0",
-      GOFLAGS: "-mod=readonly -buildvcs=false -trimpath",
+      ...goBuildEnv,
       // Without checking types, which takes most of the time: the API server checks what the programs declare.
       PULUMI_NODEJS_TRANSPILE_ONLY: "true",
       PATH: folders.join(":"),
