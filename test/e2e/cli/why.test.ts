@@ -58,7 +58,7 @@ const program = { programRef: { name: "fine" } };
 const pod = (spec: object): object => {
   const template = podWith({});
   const podTemplate = { spec: { ...template.spec.podTemplate.spec, ...spec } };
-  return { workspaceTemplate: { spec: { podTemplate } } };
+  return { workspaceTemplate: { spec: { ...template.spec, podTemplate } } };
 };
 const needs = (...names: readonly string[]): object => ({ prerequisites: names.map((name) => ({ name })) });
 /** An hour a year, which is over or has not begun when the tests run. */
