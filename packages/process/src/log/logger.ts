@@ -8,7 +8,7 @@ import { isAtLeast, type LogFormat, type LogLevel } from "./levels.ts";
 import { plainKeys, plainMessage, redactionFor, type Redaction } from "./plain.ts";
 import { renderConsole, renderJson, type Line } from "./render.ts";
 import { repetitionLimit, type RepetitionLimit } from "./repetition.ts";
-import { writeStderr } from "./stderr.ts";
+import { stderrWriter } from "./stderr.ts";
 
 export type LogKeys = Readonly<Record<string, unknown>>;
 
@@ -37,16 +37,21 @@ export interface LoggerOptions {
 export function logger(options: LoggerOptions = {}): Logger {
   const { level = "info", clock = processClock } = options;
   const render = options.format === "console" ? renderConsole : renderJson;
-  const { write = writeStderr } = options;
-  const writeLine = (line: Omit<Line, "time">): void =>
-    write(render({ ...line, time: new Date(clock.now()).toISOString() }));
+  const rendered = (line: Omit<Line, "time">): string => render({ ...line, time: new Date(clock.now()).toISOString() });
+  const write = options.write ?? stderrWriter((lines) => rendered(lostLines(lines)));
   const sink: Sink = {
     least: typeof level === "function" ? level : () => level,
     redaction: redactionFor(options),
-    limit: repetitionLimit({ clock, write: (line) => safely(() => writeLine(line)) }),
+    limit: repetitionLimit({ clock, write: (line) => safely(() => write(rendered(line))) }),
   };
   return bound(sink, {});
 }
+
+const lostLines = (lines: number): Omit<Line, "time"> => ({
+  level: "warn",
+  message: "log lines were lost, because nothing read the log",
+  keys: { lines },
+});
 
 /** Discards everything. */
 export const silentLogger: Logger = {
