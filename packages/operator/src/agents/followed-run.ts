@@ -48,11 +48,13 @@ interface Position {
 interface StartedRun extends Pick<StartResult, "lastSeq" | "progress" | "result"> {
   /** Why the agent rejected the start. It may still have the run, started by an operator of another version. */
   readonly rejection?: string;
-  /** Whether the run was started before, so that its progress is not known. */
-  readonly isAttached?: true;
 }
 
-const attached: StartedRun = { lastSeq: 0, progress: noProgress, isAttached: true };
+/**
+ * The run was started before, and its progress is not known: the agent sends it within a second. To request the events since the start
+ * would have all of them sent again, of all runs after each restart of the operator.
+ */
+const attached: StartedRun = { lastSeq: Number.MAX_SAFE_INTEGER - 1, progress: noProgress };
 
 type ErrorClass = "transient" | "busy" | "unprepared" | "notFound" | "mismatch" | "permanent";
 
@@ -175,9 +177,7 @@ export class FollowedRun {
 
   async #watch(from: StartedRun): Promise<RunResult | undefined> {
     const nextSeq = this.#options.onEvent ? 1 : from.lastSeq + 1;
-    // The events before an attachment are sent again. The agent's progress follows them, so that no earlier one is reported.
-    const countedSeq = from.isAttached ? Infinity : from.lastSeq;
-    const position = { nextSeq, progress: from.progress, countedSeq };
+    const position = { nextSeq, progress: from.progress, countedSeq: from.lastSeq };
     while (!this.#signal.aborted) {
       const end = await this.#watchOnce(position);
       if (!end || this.#signal.aborted) return undefined;

@@ -112,6 +112,25 @@ test("a result that was read is kept, whatever happens to the pod's address", as
   expect(followed.find(moved, "r1")).toMatchObject({ state: "finished" });
 });
 
+test.each([
+  ["are not requested", undefined, Number.MAX_SAFE_INTEGER],
+  ["are requested for whoever reads every event", () => undefined, 1],
+])("the events of a run that was started before %s", async (_, onEvent, expected) => {
+  const clock = manualClock();
+  const requested: number[] = [];
+  async function* watch({ fromSeq }: { readonly fromSeq: number }): AsyncGenerator<WatchUpdate> {
+    requested.push(fromSeq);
+    yield { type: "result", seq: 1, result };
+  }
+  const record = async () => fail("unknownMethod", "not in this test");
+  const connect = (() => ({ watch, record }) as unknown as AgentClient) as typeof connectAgent;
+  const followed = runs({ ca, clock, connect, wake: () => undefined, ...(onEvent && { onEvent }) });
+  followed.attach(pod, "r1");
+  await clock.advance(1000);
+  expect(requested).toEqual([expected]);
+  expect(followed.find(pod, "r1")).toMatchObject({ state: "finished" });
+});
+
 describe("the progress of a run that was started before is not that of events which are sent again", () => {
   const created = (urn: string) =>
     ({ kind: "resource", phase: "finished", op: "create", urn, resourceType: "t" }) as const;
