@@ -75,9 +75,7 @@ export class ForgeLimits {
     const known = this.#lines.get(line);
     if (!known) return;
     known.restUntil = 0;
-    const keys = [...known.resting];
-    known.resting.clear();
-    for (const key of keys) this.#wake(key);
+    this.#wakeResting(known);
   }
 
   /** It waits for no forge. */
@@ -123,19 +121,32 @@ export class ForgeLimits {
   #forgetOld(now: number): void {
     if (this.#lines.size < maxKnown) return;
     const unused = [...this.#lines].filter(([, { inFlight, waiting }]) => inFlight === 0 && waiting.size === 0);
-    for (const [line, { restUntil }] of unused) if (restUntil <= now) this.#lines.delete(line);
+    for (const [line, { restUntil }] of unused) if (restUntil <= now) this.#forget(line);
     // Of the namespace with the most: a tenant with many hosts must not end the rest of another one's forge.
     const rest = unused.filter(([line]) => this.#lines.has(line));
     const byNamespace = Map.groupBy(rest, ([line]) => line.split(" ", 1)[0]);
     const most = [...byNamespace.values()].toSorted((a, b) => b.length - a.length)[0] ?? [];
-    for (const [line] of most.slice(0, Math.max(0, this.#lines.size - maxKnown + 1))) this.#lines.delete(line);
+    for (const [line] of most.slice(0, Math.max(0, this.#lines.size - maxKnown + 1))) this.#forget(line);
+  }
+
+  /** Its rest ends with it. */
+  #forget(line: string): void {
+    const known = this.#lines.get(line);
+    this.#lines.delete(line);
+    if (known) this.#wakeResting(known);
+  }
+
+  #wakeResting({ resting }: Line): void {
+    const keys = [...resting];
+    resting.clear();
+    for (const key of keys) this.#wake(key);
   }
 
   #wakeNext(line: string): void {
     const known = this.#lines.get(line);
     if (!known) return;
     const { inFlight, failures, waiting } = known;
-    if (inFlight === 0 && failures === 0 && waiting.size === 0) this.#lines.delete(line);
+    if (inFlight === 0 && failures === 0 && waiting.size === 0) this.#forget(line);
     let free =
       maxInFlight -
       inFlight -

@@ -181,6 +181,17 @@ describe("limits", () => {
     limits.endRest("unknown");
   });
 
+  test("a request that succeeds meanwhile ends the rest of a forge, and wakes those that wait for its end", async () => {
+    const { limits, woken, start, end } = opened();
+    const request = start("slow");
+    await run(limits, { error: "rateLimited", retryAfterMs: 3_600_000 });
+    limits.rest("a", "one");
+    await end("slow");
+    await request;
+    expect(restOf(limits)).toBe(0);
+    expect(woken).toEqual(["one"]);
+  });
+
   test("a rejected request is no reason to rest", async () => {
     const { limits } = opened();
     await run(limits, { error: "unauthorized" });
