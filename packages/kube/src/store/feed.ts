@@ -233,6 +233,8 @@ export class Feed<T extends KubeObject> {
       const found = await this.#readDifferences(signal);
       this.counts.comparisons++;
       this.#lastResponseAt = clock.monotonic();
+      // Until everything is listed again, no version is trusted, even if the API server has reached the former ones again by then.
+      if (found.isRestored) this.#latestVersion = Infinity;
       if (isDifferent(found)) await sleep(clock, timing.settleMs, signal);
       // If the watch has ended meanwhile, the comparison is repeated with the next one.
       signal.throwIfAborted();
@@ -301,8 +303,6 @@ export class Feed<T extends KubeObject> {
     const { client, resource, store, trim } = this.#options;
     this.counts.differences++;
     this.#resourceVersion = undefined;
-    // The list must not trust versions, even if the API server has reached the former ones again by then.
-    if (isRestored) this.#latestVersion = Infinity;
     if (isOvertaken || isRestored || changed.length + removed.length > maxRepairs) return;
     const current = new Map<Key, T | undefined>(removed.map((key) => [key, undefined]));
     for (const key of changed) {

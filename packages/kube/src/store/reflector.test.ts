@@ -363,6 +363,18 @@ describe("the store is in sync again within a minute when", () => {
       expect(valueOf(reflected)).toBe("restored");
     });
 
+    test("after a comparison that the end of the watch interrupted, when the former version is reached again", async () => {
+      const reflected = await start();
+      const { comparisons } = reflected.counts;
+      server.restoreBackup();
+      changeInVersion8("restored");
+      while (reflected.counts.comparisons === comparisons) await clock.advance(100);
+      server.cut();
+      while (server.version < 20) server.put("a/y");
+      await clock.advance(60_000);
+      expect(valueOf(reflected)).toBe("restored");
+    });
+
     test("before the server can be reached again", async () => {
       const reflected = await start();
       const changes: Change<ConfigMap>[] = [];
