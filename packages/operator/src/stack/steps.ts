@@ -32,7 +32,7 @@ export type Step =
   | { readonly kind: "requestPrerequisites"; readonly requests: readonly PrerequisiteRequest[] }
   /** Reads the Secrets and ConfigMaps that the spec refers to: something is about to run. */
   | { readonly kind: "checkInputs"; readonly spec: NormalStack }
-  /** Takes a slot, or joins those who wait for one. `since`: when the Stack began to wait. */
+  /** Takes a slot, or joins those who wait for one. `turn`: what is known of an earlier wait. */
   | { readonly kind: "claimSlot"; readonly turn: Partial<Turn> }
   | { readonly kind: "applyWorkspace"; readonly workspace: Workspace }
   | {

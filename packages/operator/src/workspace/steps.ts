@@ -18,7 +18,7 @@ export type Step =
   | { readonly kind: "readInputs"; readonly spec: NormalWorkspace }
   /** Reads the certificate of the agent, unless it is known, and checks that it is valid. */
   | { readonly kind: "assessCertificate" }
-  /** Takes a slot, or joins those who wait for one. `since`: when the Workspace began to wait. */
+  /** Takes a slot, or joins those who wait for one. The one of the namespace with the lowest rank is next. */
   | { readonly kind: "claimSlot"; readonly rank: number }
   /** Reads every name that the objects need, so that nothing is created where one of them is taken. */
   | { readonly kind: "checkNames" }

@@ -3,7 +3,7 @@ import type { LastUpdate, NormalStack, UpdateType } from "@pko/api";
 
 import { formatInputs, type Input, parseInputs } from "../../shared/inputs.ts";
 import { jittered } from "../../shared/pauses.ts";
-import { parsePastTimestamp, parseTimestamp } from "../../shared/parse-timestamp.ts";
+import { parsePastTimestamp } from "../../shared/parse-timestamp.ts";
 import { runDigest } from "../desired/run.ts";
 import type { WorkspaceOrigin } from "../desired/workspace.ts";
 import { correctsDrift } from "../history/drift.ts";
@@ -121,7 +121,7 @@ function updateDue(view: StackView, { aliases, ...source }: ReadySource): Due {
 function isCorrectionDue({ stack, now }: StackView, spec: NormalStack): boolean {
   const { lastUpdate, drift } = stack.status ?? {};
   const updatedAt = parsePastTimestamp(lastUpdate?.lastResyncTime, now) ?? 0;
-  const checkedAt = parseTimestamp(drift?.checkedAt) ?? 0;
+  const checkedAt = parsePastTimestamp(drift?.checkedAt, now) ?? 0;
   return correctsDrift(stack, spec) && updatedAt <= checkedAt;
 }
 

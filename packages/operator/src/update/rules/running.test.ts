@@ -197,6 +197,11 @@ table("an Update that runs", [
     { ...writesNothing, requeueAt: noon + 1_000 },
   ],
   [
+    "reports further progress although a clock that was hours ahead recorded the last one",
+    [...started, withStatus({ progress: progressAt(hour, 2) }), run(running({ created: 3 }))],
+    { isWritten: true, status: { progress: { created: 3 } } },
+  ],
+  [
     "does not report the same progress again",
     [...started, withStatus(runningStatus(progressAt(-hour, 2))), run(running({ created: 2 }))],
     writesNothing,

@@ -13,7 +13,7 @@ import { planToApply } from "./approval.ts";
 import { endedWithoutResult } from "./ended.ts";
 import { nodeLost } from "./node-lost.ts";
 import { endOverdueAt } from "./timeout.ts";
-import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import { parsePastTimestamp, parseTimestamp } from "../../shared/parse-timestamp.ts";
 
 /**
  * An operation that was seen running is never started again: a node that lost its power may have lost the agent's record of it. Then the
@@ -108,7 +108,7 @@ function reportProgress(view: UpdateView, { progress }: Extract<Run, { state: "r
   const summary = progressSummary(view, progress);
   if (reported && isDeepStrictEqual({ ...summary, time: reported.time }, reported)) return report(stillRunning);
   // Counted from the start, so that a short run ends before its first report.
-  const reportedMs = parseTimestamp(reported?.time ?? startTime);
+  const reportedMs = parsePastTimestamp(reported?.time ?? startTime, view.now);
   const dueAt = reportedMs === undefined ? view.now : reportedMs + reportIntervalMs(view);
   return dueAt <= view.now ? report(latest) : report(stillRunning, dueAt);
 }

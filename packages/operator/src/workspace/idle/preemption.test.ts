@@ -83,6 +83,11 @@ describe("a workspace is preempted", () => {
     ["not when its last Update has just ended", candidate([ready(60), update("ended", { endedAt: ago(4) })]), false],
     ["when only a clock that was wrong could have recorded its time", candidate([ready(-86_400)]), true],
     ["not when it became ready a moment ago by a clock that is ahead", candidate([ready(-2)]), false],
+    [
+      "not when its last Update ended on a node whose clock is ahead",
+      candidate([ready(60), update("ended", { endedAt: ago(-6) })]),
+      false,
+    ],
     ["not while it is being prepared", candidate([notReady(60)]), false],
     ["not when an Update waits for it", candidate([ready(60), update("waiting")]), false],
     ["not when an Update runs in it", candidate([ready(60), update("onPod")]), false],

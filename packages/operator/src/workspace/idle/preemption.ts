@@ -2,7 +2,7 @@
 import { keyOf, namespaceOf, type ApiObject, type Key } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
-import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import { clockSkewMs, parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { isUnschedulable } from "../pod/explain-pod.ts";
 import { hasWork, idleSince, isFailed, isPrepared, wokenUntil, type Candidate, type Preemptions } from "../view.ts";
 
@@ -85,6 +85,6 @@ function idleWithPodSince(candidate: Candidate, now: number): number | undefined
   if (pod.metadata.deletionTimestamp || isUnschedulable(pod)) return undefined;
   if (idleTimeoutMs === 0 || losesState || hasWork(updates)) return undefined;
   if (!isPrepared(workspace) && !isFailed(workspace)) return undefined;
-  // A later time was recorded while the clock was wrong: the pod would take room until then.
-  return idleSince(workspace, updates, now + leastIdleMs);
+  // A later time was recorded while a clock was wrong: the pod would take room until then.
+  return idleSince(workspace, updates, now + clockSkewMs);
 }

@@ -1,6 +1,7 @@
 /** When a Workspace is scaled to zero because nothing needs its pod. Pure. */
 import { keyOf } from "@pko/kube";
 
+import { clockSkewMs } from "../../shared/parse-timestamp.ts";
 import { isRetryScheduled } from "../prepare/retry.ts";
 import { hasWork, idleSince, isFailed, isPrepared, wokenUntil, type WorkspaceView } from "../view.ts";
 import { leastIdleMs } from "./preemption.ts";
@@ -13,7 +14,7 @@ export function idlesAt(view: WorkspaceView): number | undefined {
   const isPreempted = view.preemptions.victims.has(keyOf(workspace));
   const timeoutMs = isPreempted ? Math.min(leastIdleMs, idleTimeoutMs) : idleTimeoutMs;
   // A later time was recorded while the clock was wrong: the pod must not stay until then.
-  const since = idleSince(workspace, updates, view.now + timeoutMs);
+  const since = idleSince(workspace, updates, view.now + (isPreempted ? clockSkewMs : timeoutMs));
   return Math.max(since + timeoutMs, wokenUntil(view) ?? 0);
 }
 

@@ -205,6 +205,11 @@ cases("a finished drift check", [
 
 cases("drift is corrected", [
   [
+    "not again after a cancelled correction, although a clock that was hours ahead recorded the check",
+    { spec: correct, last: failed({ lastResyncTime: ago(30) }), cancelled: "web-last", drift: drifted(-36_000) },
+    "none: UpdateFailed",
+  ],
+  [
     "by an update, if that is wanted",
     { spec: correct, last: succeeded(), drift: drifted(60) },
     "create up for drift: StackProcessing",
