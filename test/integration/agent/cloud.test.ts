@@ -220,8 +220,7 @@ describe("signing in with the service account's token", () => {
       const update = await waitFor(() => cloud.stack("acme/demo/expires")?.active, { timeoutMs: 60_000 });
       cloud.exchange.longestSeconds = Infinity;
       await waitFor(() => Date.now() / 1000 > update.startedAt + 2);
-      cloud.tokens.revoke(cloud.tokens.all().at(-1) ?? "");
-      await gate.open("late");
+      await gate.open("late", () => cloud.tokens.revoke(cloud.tokens.all().at(-1) ?? ""));
       expect(await web.result("expires")).toMatchObject({
         outcome: "failed",
         error: { class: "invalidToken", message: expect.stringContaining("oidc.expirationSeconds") as string },

@@ -21,20 +21,25 @@ export class Gate {
     execFileSync("mkfifo", [this.#path]);
   }
 
-  /** Lets the program continue when it waits. */
-  async open(text: string): Promise<void> {
-    for (let tries = 0; tries < 1200; tries += 1) {
-      try {
-        const file = openSync(this.#path, constants.O_WRONLY | constants.O_NONBLOCK);
-        writeSync(file, text);
-        closeSync(file);
-        return;
-      } catch {
-        // The program does not read yet.
-        await Bun.sleep(50);
-      }
+  /** Lets the program continue when it waits. `whileItWaits` is called before. */
+  async open(text: string, whileItWaits: () => void = () => undefined): Promise<void> {
+    const file = await waitFor(() => this.#openForReader(), {
+      timeoutMs: 120_000,
+      pollMs: 50,
+      what: "the program to read from the gate",
+    });
+    whileItWaits();
+    writeSync(file, text);
+    closeSync(file);
+  }
+
+  /** Undefined if the program does not read yet. */
+  #openForReader(): number | undefined {
+    try {
+      return openSync(this.#path, constants.O_WRONLY | constants.O_NONBLOCK);
+    } catch {
+      return undefined;
     }
-    throw new Error("the program never read from the gate");
   }
 }
 

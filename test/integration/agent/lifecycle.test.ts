@@ -100,6 +100,7 @@ describe("cancelling", () => {
     const gate = new Gate(web);
     await web.startRun("up-1", { kind: "up" });
     await web.until("up-1", isQuickDone);
+    await untilStateIsWritten(web);
     const pid = cliPid(web);
     expect(sessionMembers(pid).length).toBeGreaterThan(1);
     await web.agent.cancel({ runId: "up-1", graceSeconds: 1 });

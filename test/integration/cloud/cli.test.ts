@@ -102,8 +102,7 @@ describe("the CLI with the fake Pulumi Cloud", () => {
       await cli.run("stack", "init", "acme/cancelled/dev");
       const running = cli.spawn("up", "--yes", "--skip-preview");
       const update = await waitFor(() => cloud.stack("acme/cancelled/dev")?.active, { timeoutMs: 60_000 });
-      update.end("cancelled");
-      await gate.open("late");
+      await gate.open("late", () => update.end("cancelled"));
       const [text] = await Promise.all([new Response(running.stderr).text(), running.exited]);
       expect(running.exitCode).not.toBe(0);
       expect(text).toContain("The update's lease has expired");

@@ -145,6 +145,8 @@ export class Stores {
   }
 }
 
+const mostPassMs = 1000;
+
 export class Operator implements AsyncDisposable {
   readonly metrics = metricsRegistry();
   /** Events that the controllers reported. They are also written to the API server. */
@@ -176,6 +178,17 @@ export class Operator implements AsyncDisposable {
       ...all.map((each) => each.run(signal)),
       ...this.#wiring.controllers.map((each) => each.run({ stop: signal, kill: signal })),
     ]);
+  }
+
+  /**
+   * Returns when the passes that are running have ended, or after a second, because a test may hold one up. A pass goes on after it has
+   * written a status: it records events, and follows what it waits for.
+   */
+  async passesEnd(): Promise<void> {
+    const startedAt = performance.now();
+    const passedMs = (): number => performance.now() - startedAt;
+    const isRunning = (each: Controller): boolean => each.longestRunningMs() > passedMs();
+    while (passedMs() < mostPassMs && this.#wiring.controllers.some(isRunning)) await Bun.sleep(1);
   }
 
   /** Ends like a process: its connections are closed, and the runs of agents continue. */

@@ -43,6 +43,7 @@ export abstract class Scene implements AsyncDisposable {
   /** Of the operators. */
   readonly rights: OperatorRights;
   protected readonly watches: Watches;
+  readonly #operators: Operator[] = [];
   readonly #cleanups: (() => unknown)[] = [];
 
   protected constructor({ place, rights }: SceneParts) {
@@ -74,11 +75,15 @@ export abstract class Scene implements AsyncDisposable {
   /** Starts an operator, which stops with the scene at the latest. */
   protected startOperator(options: Partial<OperatorOptions>, wire: (parts: OperatorParts) => Wiring): Operator {
     const operator = new Operator({ client: this.rights.client, namespace: this.namespace, ...options }, wire);
+    this.#operators.push(operator);
     this.defer(() => operator.stop());
     return operator;
   }
 
-  /** Waits until the object satisfies the predicate. Every status on the way is checked; a failure shows the last one. */
+  /**
+   * Waits until the object satisfies the predicate, and until the pass that wrote it has ended. Every status on the way is checked; a
+   * failure shows the last one.
+   */
   protected async untilObject<T extends KubeObject>(
     resource: Resource<T>,
     name: string,
@@ -90,7 +95,10 @@ export abstract class Scene implements AsyncDisposable {
       last = version;
       try {
         checkStatus(version);
-        if (is(version)) return version;
+        if (is(version)) {
+          await Promise.all(this.#operators.map((operator) => operator.passesEnd()));
+          return version;
+        }
         cause = undefined;
       } catch (error) {
         cause = error;

@@ -55,19 +55,26 @@ class Sink {
   }
 }
 
+interface SceneOptions {
+  /** How long a sink may take. A message that takes longer is sent again, which other tests do not expect. */
+  readonly sendTimeoutMs?: number;
+}
+
 export class NotificationScene extends Scene {
   readonly clock = new JumpingClock();
   readonly sink = new Sink();
   readonly logged: string[] = [];
+  readonly #sendTimeoutMs: number;
   #operator: Operator | undefined;
 
-  private constructor(parts: SceneParts) {
+  private constructor(parts: SceneParts, { sendTimeoutMs = 60_000 }: SceneOptions) {
     super(parts);
+    this.#sendTimeoutMs = sendTimeoutMs;
     this.defer(() => this.sink.stop());
   }
 
-  static async open(): Promise<NotificationScene> {
-    const scene = new NotificationScene(await openPlace());
+  static async open(options: SceneOptions = {}): Promise<NotificationScene> {
+    const scene = new NotificationScene(await openPlace(), options);
     scene.start();
     return scene;
   }
@@ -84,7 +91,7 @@ export class NotificationScene extends Scene {
     const log = logger({ level: "debug", write: (line) => void this.logged.push(line) });
     this.#operator = this.startOperator({ clock: this.clock }, ({ stores, ...parts }) => {
       const { notifications: notificationStore, stacks: stackStore, updates: updateStore } = stores;
-      const sending = { policy: { allowHttp: true, allowedAddresses: ["127.0.0.1"] }, timeoutMs: 2000 };
+      const sending = { policy: { allowHttp: true, allowedAddresses: ["127.0.0.1"] }, timeoutMs: this.#sendTimeoutMs };
       const reflectors = { notifications: notificationStore, stacks: stackStore, updates: updateStore };
       return { controllers: [notificationController({ ...parts, reflectors, references, sending, log })] };
     });

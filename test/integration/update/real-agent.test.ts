@@ -119,7 +119,7 @@ test("prepare, preview, up, destroy and up again with the real CLI", async () =>
   // The log is the feed.
   expect(JSON.stringify([preview, created, end, operator.events, records, agent.log])).not.toContain("canary");
   await preparing.stop();
-}, 180_000);
+}, 400_000);
 
 test("a program that fails is reported with its own messages", async () => {
   await using scene = await UpdateScene.open();

@@ -31,7 +31,7 @@ import {
   type SlotLimits,
   type UpdateController,
 } from "@pko/operator";
-import { checkStatus, waitFor } from "@pko/testkit";
+import { checkStatus, freePort, waitFor } from "@pko/testkit";
 import type { Secret } from "kubernetes-types/core/v1";
 
 import { policyInForce } from "../approvals/decide.ts";
@@ -149,7 +149,7 @@ export class UpdateScene extends Scene {
   /** A new pod of a workspace, with an agent that has no runs yet. With a node, only the kubelet can end it. */
   async pod(workspace: string, { nodeName }: { readonly nodeName?: string } = {}): Promise<FakeAgent> {
     const { namespace } = this;
-    const agent = await new FakeAgent({ namespace, name: workspace }).listen(this.ca);
+    const agent = await new FakeAgent({ namespace, name: workspace }, { port: await freePort() }).listen(this.ca);
     this.agents.add(agent);
     const name = `${workspace}-workspace-0`;
     const ownerReferences = [controllerOf(builtin.statefulSets, await this.#statefulSet(workspace))];

@@ -43,7 +43,7 @@ test(
     expect(await isInitContainer(scene, "web")).toBe(false);
     await rejectHelper(scene);
     await scene.simulateRevision("web", "one");
-    await waitFor(async () => await isInitContainer(scene, "web"), { timeoutMs: 30_000 });
+    await waitFor(async () => await isInitContainer(scene, "web"), { timeoutMs: 90_000 });
   },
   testTimeoutMs,
 );

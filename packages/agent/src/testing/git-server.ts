@@ -75,6 +75,8 @@ export function serveGit(root: string, options: GitServerOptions = {}): GitServe
   const server = Bun.serve({
     hostname: options.hostname ?? "127.0.0.1",
     port: 0,
+    // Nothing is sent until git has ended, which takes long on a busy machine.
+    idleTimeout: 240,
     ...(options.tls && { tls: options.tls }),
     async fetch(request) {
       const url = new URL(request.url);

@@ -88,7 +88,13 @@ class Server implements StandInForge, Content {
   constructor(type: ForgeType, repository: string) {
     this.type = type;
     this.repository = repository;
-    this.#server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: (request) => this.#answer(request) });
+    this.#server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      // Responses can be delayed.
+      idleTimeout: 240,
+      fetch: (request) => this.#answer(request),
+    });
   }
 
   get origin(): string {
