@@ -45,7 +45,7 @@ const packageNames = [
 ];
 const packages = packageNames.map((name) => `packages/${name}`);
 const inIntegration = (...names: readonly string[]): string[] => names.map((name) => `test/integration/${name}`);
-const clusterPrograms = ["kube", "pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"];
+const clusterPrograms = ["kubectl", "kube", "pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"];
 
 export const suiteNames = ["unit", "integration", "cluster", "e2e"] as const;
 export type SuiteName = (typeof suiteNames)[number];
@@ -80,6 +80,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     // Helm and Argo CD render the chart and run the health checks, and docs mention their commands. promtool and Prometheus test the alerts.
     tools: [
       ...clusterPrograms,
+      "quick-pulumi",
       "pulumi-language-go",
       "pulumi-language-python",
       "language-host",

@@ -119,7 +119,7 @@ async function loadImages(layout: Layout, images: readonly string[]): Promise<vo
 }
 
 async function kubectl(layout: Layout, ...args: string[]): Promise<number> {
-  const result = await attempt([toolPath("kube"), "kubectl", `--kubeconfig=${layout.kubeconfig}`, ...args]);
+  const result = await attempt([toolPath("kubectl"), `--kubeconfig=${layout.kubeconfig}`, ...args]);
   return result.code;
 }
 

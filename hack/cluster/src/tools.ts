@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { mkdir, rename, rm } from "node:fs/promises";
+import { copyFile, cp, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 
@@ -17,6 +17,8 @@ import { pulumiBuild } from "./pulumi.ts";
 import { CommandFailed, run } from "./shell.ts";
 import { together } from "./together.ts";
 
+const goModules = join(repositoryRoot, "hack/cluster/go");
+
 interface GoTool {
   /** The folder in hack/cluster/go with the go.mod that pins the version. */
   readonly module: string;
@@ -26,6 +28,10 @@ interface GoTool {
   readonly variables?: Readonly<Record<string, string>>;
   /** Build tags. */
   readonly tags?: readonly string[];
+  /** The file name of the program, if it is not that of the tool. */
+  readonly file?: string;
+  /** Modules that are replaced by a package: the files of a folder in hack/cluster/go. */
+  readonly replacements?: Readonly<Record<string, string>>;
   /** Contains C code, so that it needs a C compiler. */
   readonly cgo?: true;
   /** Minutes of a first build on two cores, shown when it starts. */
@@ -41,11 +47,24 @@ export const providerVersion = "4.23.0";
 const argoCdVersion = "3.5.3";
 
 const tools = {
+  kubectl: { module: "kube", package: "k8s.io/kubernetes/cmd/kubectl", minutes: 2 },
   kube: { module: "kube", package: ".", minutes: 6 },
   pulumi: {
     module: "pulumi",
     package: "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
     minutes: 4,
+  },
+  // For tests that start it on this machine. Images, and so end-to-end tests and benchmarks, have the unchanged one.
+  "quick-pulumi": {
+    module: "pulumi",
+    package: "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
+    file: "pulumi",
+    replacements: {
+      "github.com/nbutton23/zxcvbn-go": "quick-pulumi",
+      "github.com/ccojocar/zxcvbn-go": "quick-pulumi",
+    },
+    minutes: 4,
+    optional: true,
   },
   "pulumi-language-yaml": {
     // With the versions of the CLI: most of its packages are compiled already.
@@ -135,9 +154,10 @@ export const clusterTools = toolNames.filter((name) => (tools[name] as GoTool | 
 /** The variables KUBE and PULUMI select the versions of Kubernetes and of the Pulumi CLI. */
 function definitionOf(name: GoToolName): GoTool {
   const tool: GoTool = tools[name];
-  if (name === "kube") return { ...tool, ...kubernetesBuild(process.env["KUBE"]) };
-  const isPulumi = name === "pulumi" || name === "pulumi-language-yaml";
-  return isPulumi ? { ...tool, ...pulumiBuild(name, process.env["PULUMI"]) } : tool;
+  if (name === "kube" || name === "kubectl") return { ...tool, ...kubernetesBuild(process.env["KUBE"]) };
+  if (tool.module !== "pulumi") return tool;
+  const program = name === "pulumi-language-yaml" ? name : "pulumi";
+  return { ...tool, ...pulumiBuild(program, process.env["PULUMI"]) };
 }
 
 const isGoTool = (name: ToolName): name is GoToolName => !("debianPackage" in tools[name]);
@@ -151,8 +171,9 @@ export async function moduleSources(name: GoToolName): Promise<string> {
 
 /** The path of a tool, which may not be built yet. */
 export function toolPath(name: ToolName): string {
-  const version = isGoTool(name) ? fingerprint(definitionOf(name)) : `debian-${process.arch}`;
-  return join(cacheRoot, "tools", `${name}-${version}`, name);
+  if (!isGoTool(name)) return join(cacheRoot, "tools", `${name}-debian-${process.arch}`, name);
+  const tool = definitionOf(name);
+  return join(cacheRoot, "tools", `${name}-${fingerprint(tool)}`, tool.file ?? name);
 }
 
 /** Builds the tools that do not exist yet. */
@@ -228,7 +249,7 @@ async function buildGoTool(name: GoToolName, { signal, packages, linking }: GoBu
       progress.report(name === all.at(-1) ? "linking" : `${++compiled} of ${all.length} packages`);
       if (name === all.at(-1)) linking();
     };
-    await intoCache(name, async (folder) => await goBuild(tool, { output: join(folder, name), report, signal }));
+    await intoCache(name, async (folder) => await goBuild(tool, { folder, name, report, signal }));
   });
 }
 
@@ -266,13 +287,17 @@ function goEnvironment({ moduleFile = "go.mod", tags = [], cgo }: GoTool): Recor
 }
 
 interface GoOutput {
-  readonly output: string;
+  readonly folder: string;
+  /** Of the file, if the tool has no other. */
+  readonly name: string;
   /** Called with each package whose compilation starts. */
   readonly report: (name: string) => void;
   readonly signal: AbortSignal;
 }
 
-async function goBuild(tool: GoTool, { output, report, signal }: GoOutput): Promise<void> {
+async function goBuild(source: GoTool, { folder, name, report, signal }: GoOutput): Promise<void> {
+  const tool = await withReplacements(source, folder);
+  const output = join(folder, tool.file ?? name);
   // `-v` prints each package as it is compiled: the only progress that the Go tool shows.
   const command = ["go", "build", "-v", "-ldflags", linkerFlags(tool), "-o", output, tool.package];
   const child = Bun.spawn(command, {
@@ -294,6 +319,23 @@ async function goBuild(tool: GoTool, { output, report, signal }: GoOutput): Prom
   if (code !== 0) throw new CommandFailed(command, { code, stdout: "", stderr });
 }
 
+/** Writes the module file to the folder, with the replacements. The Go tool finds the checksums beside it. */
+async function withReplacements(tool: GoTool, folder: string): Promise<GoTool> {
+  if (!tool.replacements) return tool;
+  const { moduleFile = "go.mod", replacements } = tool;
+  const [source, copy] = [join(moduleFolder(tool), moduleFile), join(folder, "go.mod")];
+  const lines: string[] = [];
+  for (const [module, replacement] of Object.entries(replacements)) {
+    const target = join(folder, "replacements", module);
+    await cp(join(goModules, replacement), target, { recursive: true });
+    await writeFile(join(target, "go.mod"), `module ${module}\n`);
+    lines.push(`replace ${module} => ${target}`);
+  }
+  await writeFile(copy, `${await readFile(source, "utf8")}\n${lines.join("\n")}\n`);
+  await copyFile(source.replace(/mod$/, "sum"), join(folder, "go.sum"));
+  return { ...tool, moduleFile: copy };
+}
+
 function linkerFlags(tool: GoTool): string {
   const variables = Object.entries(tool.variables ?? {}).map(([name, value]) => `-X ${name}=${value}`);
   return ["-s -w", ...variables].join(" ");
@@ -305,6 +347,11 @@ function fingerprint(tool: GoTool): string {
   );
   const folder = moduleFolder(tool);
   for (const file of sourceFiles(tool)) hash.update(file).update(readFileSync(join(folder, file)));
+  for (const [module, replacement] of Object.entries(tool.replacements ?? {})) {
+    for (const file of readdirSync(join(goModules, replacement)).toSorted()) {
+      hash.update(`${module}/${file}`).update(readFileSync(join(goModules, replacement, file)));
+    }
+  }
   return hash.digest("hex").slice(0, 12);
 }
 
@@ -316,9 +363,7 @@ function sourceFiles(tool: GoTool): string[] {
   return files.filter((file) => !/\.(?:mod|sum)$/.test(file) || own.has(file));
 }
 
-function moduleFolder(tool: GoTool): string {
-  return join(repositoryRoot, "hack/cluster/go", tool.module);
-}
+const moduleFolder = (tool: GoTool): string => join(goModules, tool.module);
 
 /** The source folder of a dependency of a tool, for files that are not compiled. */
 export async function dependencyFolder(name: GoToolName, module: string): Promise<string> {

@@ -17,7 +17,7 @@ interface KubectlBinding {
 export function kubectlFor(binding: KubectlBinding): Kubectl {
   return async (args, options = {}) => {
     const flags = [`--kubeconfig=${binding.kubeconfig}`, `--cache-dir=${binding.cacheFolder}`];
-    const child = Bun.spawn([toolPath("kube"), "kubectl", ...flags, ...args], {
+    const child = Bun.spawn([toolPath("kubectl"), ...flags, ...args], {
       stdin: new Blob([options.input ?? ""]),
       stdout: "pipe",
       stderr: "pipe",

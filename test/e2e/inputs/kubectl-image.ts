@@ -8,11 +8,9 @@ import { layout, publishImage, stateRoot, toolPath } from "@pko/cluster";
 export async function publishKubectl(): Promise<string> {
   const context = mkdtempSync(join(tmpdir(), "pko-kubectl-image-"));
   try {
-    copyFileSync(toolPath("kube"), join(context, "kube"));
-    // One binary contains all programs of the cluster.
-    writeFileSync(join(context, "kubectl"), '#!/bin/sh\nexec "$(dirname "$0")/kube" kubectl "$@"\n');
+    copyFileSync(toolPath("kubectl"), join(context, "kubectl"));
     const containerfile = join(context, "Containerfile");
-    const lines = ["FROM docker.io/library/busybox:latest", "COPY --chmod=755 kube kubectl /tools/"];
+    const lines = ["FROM docker.io/library/busybox:latest", "COPY --chmod=755 kubectl /tools/"];
     writeFileSync(containerfile, `${lines.join("\n")}\n`);
     const name = "docker.io/library/kubectl:test";
     await publishImage({ name, containerfile, context }, layout(stateRoot).images);

@@ -20,12 +20,12 @@ export async function portForward(name: string, { namespace, port }: Target): Pr
   const cache = `--cache-dir=${join(runFolder, "kubectl-cache")}`;
   const flags = [`--kubeconfig=${clusterKubeconfig()}`, cache, "-n", namespace];
   const child = spawnChild({
-    command: [toolPath("kube"), "kubectl", ...flags, "port-forward", name, `${local}:${port}`],
+    command: [toolPath("kubectl"), ...flags, "port-forward", name, `${local}:${port}`],
     logFile: join(runFolder, `port-forward-${local}.log`),
   });
   const origin = `http://localhost:${local}`;
   await waitFor(async () => (await fetch(`${origin}/healthz`)).ok, {
-    timeoutMs: 30_000,
+    timeoutMs: 120_000,
     what: `port ${port} of ${name}`,
   });
   return { origin, [Symbol.asyncDispose]: async () => await child.stop() };

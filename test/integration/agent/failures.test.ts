@@ -15,9 +15,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { buildAgent } from "@pko/agent/build";
-import { program, stash, TestWorkspace, toolFolders, tools } from "./harness.ts";
+import { program, stash, TestWorkspace, tools } from "./harness.ts";
 
 setDefaultTimeout(300_000);
 
@@ -215,12 +215,12 @@ async function startRestricted(web: TestWorkspace): Promise<string> {
   const bin = join(web.root, "bin");
   mkdirSync(bin);
   // The user may not have access to the cache.
-  for (const [index, name] of tools.entries()) {
-    const tool = join(toolFolders[index] ?? "", name);
+  for (const tool of tools) {
+    const copy = join(bin, basename(tool));
     try {
-      linkSync(tool, join(bin, name));
+      linkSync(tool, copy);
     } catch {
-      copyFileSync(tool, join(bin, name));
+      copyFileSync(tool, copy);
     }
   }
   const agent = join(bin, "agent");

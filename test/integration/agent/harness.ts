@@ -6,10 +6,11 @@ import { goProgramEnv, toolPath } from "@pko/cluster";
 import type { Source } from "@pko/rpc";
 import { programPath, waitFor } from "@pko/testkit";
 
-export const tools = ["pulumi", "pulumi-language-yaml", "pulumi-language-nodejs"] as const;
-export const pulumi = toolPath("pulumi");
-/** The folders of the CLI and its language hosts, for a PATH. */
-export const toolFolders = tools.map((name) => dirname(toolPath(name)));
+export const pulumi = toolPath("quick-pulumi");
+/** The CLI and its language hosts. */
+export const tools = [pulumi, toolPath("pulumi-language-yaml"), toolPath("pulumi-language-nodejs")];
+/** For a PATH. */
+export const toolFolders = tools.map((path) => dirname(path));
 
 export class TestWorkspace extends AgentWorkspace {
   constructor(options: Partial<AgentOptions> = {}) {

@@ -110,7 +110,7 @@ export class CaScene extends Scene {
     execFileSync("mkfifo", [gate]);
     const wait = `case " $* " in *" up "*) echo up >> '${log}'; cat '${gate}' > /dev/null;; esac`;
     const path = join(this.#folder, "pulumi");
-    writeFileSync(path, `#!/bin/sh\n${wait}\nexec '${toolPath("pulumi")}' "$@"\n`);
+    writeFileSync(path, `#!/bin/sh\n${wait}\nexec '${toolPath("quick-pulumi")}' "$@"\n`);
     chmodSync(path, 0o755);
   }
 
@@ -152,7 +152,7 @@ export class CaScene extends Scene {
   }
 
   async #startAgent(): Promise<void> {
-    const tools = (["pulumi", "pulumi-language-yaml"] as const).map((tool) => dirname(toolPath(tool)));
+    const tools = (["quick-pulumi", "pulumi-language-yaml"] as const).map((tool) => dirname(toolPath(tool)));
     const env = {
       PATH: [...tools, process.env["PATH"] ?? ""].join(":"),
       HOME: join(this.#folder, "home"),

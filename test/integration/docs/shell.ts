@@ -16,7 +16,7 @@ export class Shell implements Disposable {
   constructor({ kubeconfig }: { readonly kubeconfig: string }) {
     this.#kubeconfig = kubeconfig;
     for (const [name, program] of [
-      ["kubectl", `${toolPath("kube")} kubectl`],
+      ["kubectl", toolPath("kubectl")],
       ["helm", toolPath("helm")],
       ["kubectl-pulumi", `${process.execPath} ${programPath("cli")}`],
     ] as const) {

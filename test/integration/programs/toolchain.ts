@@ -111,7 +111,7 @@ export class PulumiUser {
   }
 
   async #run(project: string, args: readonly string[]): Promise<void> {
-    const command = [toolPath("pulumi"), ...args, "--non-interactive", "--color=never"];
+    const command = [toolPath("quick-pulumi"), ...args, "--non-interactive", "--color=never"];
     await run(command, { cwd: project, env: this.#env });
   }
 }

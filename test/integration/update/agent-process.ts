@@ -39,7 +39,7 @@ export class AgentProcess implements AsyncDisposable {
   #cli(): string {
     const path = join(this.#root, "pulumi");
     const log = `printf '%s\\n' "$(printf '%s' "$*" | tr '\\n' ' ')" >> '${join(this.#root, "cli.log")}'`;
-    writeFileSync(path, `#!/bin/sh\n${log}\nexec '${toolPath("pulumi")}' "$@"\n`, { mode: 0o755 });
+    writeFileSync(path, `#!/bin/sh\n${log}\nexec '${toolPath("quick-pulumi")}' "$@"\n`, { mode: 0o755 });
     return path;
   }
 
@@ -58,7 +58,7 @@ export class AgentProcess implements AsyncDisposable {
   }
 
   #env(): Record<string, string> {
-    const tools = (["pulumi", "pulumi-language-yaml"] as const).map((name) => dirname(toolPath(name)));
+    const tools = (["quick-pulumi", "pulumi-language-yaml"] as const).map((name) => dirname(toolPath(name)));
     return {
       ...goProgramEnv,
       PATH: [...tools, process.env["PATH"] ?? ""].join(":"),

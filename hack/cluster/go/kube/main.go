@@ -1,5 +1,6 @@
 // Every Kubernetes program of the local cluster in one binary: it acts as the program whose name it is called by,
 // or as its first argument. One binary links the shared packages once, which makes the build minutes shorter.
+// kubectl is a binary of its own: it runs often, and would initialize all of these packages each time.
 package main
 
 import (
@@ -11,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	"k8s.io/component-base/cli"
-	kubectl "k8s.io/kubectl/pkg/cmd"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
@@ -25,7 +25,6 @@ var commands = map[string]func() *cobra.Command{
 	"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
 	"kube-proxy":              proxy.NewProxyCommand,
 	"kubelet":                 func() *cobra.Command { return newKubeletCommand(kubelet.NewKubeletCommand) },
-	"kubectl":                 func() *cobra.Command { return kubectl.NewDefaultKubectlCommand() },
 	"host-path-provisioner":   newProvisionerCommand,
 }
 
