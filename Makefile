@@ -7,10 +7,15 @@ CLUSTER := $(BUN) hack/cluster/src/main.ts
 ifdef CONTEXT
 # Not every shell replaces the ~ in an argument of make.
 GIVEN_KUBECONFIG := $(patsubst ~/%,$(HOME)/%,$(CLUSTER_KUBECONFIG))
-override CLUSTER_KUBECONFIG := $(abspath .build/context.yaml)
-export CLUSTER_KUBECONFIG
+# In a shell that `make demo` has set up, KUBECONFIG is such a copy, which has no other context.
+NO_KUBECONFIG := $(shell case '$(KUBECONFIG)' in ('$(CURDIR)/.build/'*|'$(CURDIR)/.cluster/'*) echo KUBECONFIG= ;; esac)
+# One copy for each context and its origin: shells for different clusters must not affect each other.
+ORIGIN := $(or $(GIVEN_KUBECONFIG),$(if $(NO_KUBECONFIG),,$(KUBECONFIG)))
+COPY := $(shell printf %s '$(CONTEXT)' | tr -c A-Za-z0-9._- _)-$(shell printf %s '$(CONTEXT) $(ORIGIN)' | cksum | cut -d ' ' -f 1)
+override CLUSTER_KUBECONFIG := $(CURDIR)/.build/contexts/$(COPY).yaml
+export CLUSTER_KUBECONFIG GIVEN_KUBECONFIG
 endif
-CONTEXTS := kubectl config$(if $(GIVEN_KUBECONFIG), --kubeconfig='$(GIVEN_KUBECONFIG)')
+CONTEXTS := $(if $(GIVEN_KUBECONFIG),kubectl config --kubeconfig='$(GIVEN_KUBECONFIG)',$(NO_KUBECONFIG) kubectl config)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test verify format generate cluster cluster-down deploy release-files kubeconfig bench soak faults simulate mutants fuzz cli site
@@ -94,7 +99,7 @@ context:
 	@command -v kubectl >/dev/null || { echo "error: CONTEXT needs kubectl: install it, or set CLUSTER_KUBECONFIG"; exit 1; }
 	@$(if $(GIVEN_KUBECONFIG),test -f '$(GIVEN_KUBECONFIG)' || { echo "error: there is no file $(GIVEN_KUBECONFIG): set CLUSTER_KUBECONFIG to your kubeconfig"; exit 1; })
 	@$(CONTEXTS) get-contexts "$(CONTEXT)" >/dev/null 2>&1 || { echo "error: $(or $(GIVEN_KUBECONFIG),your kubeconfig) has no context $(CONTEXT): choose one that" $(CONTEXTS) "get-contexts lists"; exit 1; }
-	@umask 077 && mkdir -p .build && $(CONTEXTS) view --minify --flatten --context="$(CONTEXT)" >"$(CLUSTER_KUBECONFIG).new"
+	@umask 077 && mkdir -p .build/contexts && $(CONTEXTS) view --minify --flatten --context="$(CONTEXT)" >"$(CLUSTER_KUBECONFIG).new"
 	@mv "$(CLUSTER_KUBECONFIG).new" "$(CLUSTER_KUBECONFIG)"
 
 node_modules/.package-lock.json: package.json package-lock.json $(wildcard packages/*/package.json hack/*/package.json test/package.json bench/package.json)

@@ -2,16 +2,19 @@ export { buildCli, buildOwnCli } from "./cli-executable.ts";
 export { ensureClients, helmCommand, kubectlCommand } from "./clients.ts";
 export { clusterUp } from "./cluster.ts";
 export { imageValues } from "./deploy.ts";
-export { clusterKubeconfig, givenKubeconfig } from "./given-cluster.ts";
+export { clusterKubeconfig, givenKubeconfig, givenVariables } from "./given-cluster.ts";
 export { goBuildEnv, goProgramEnv } from "./go-programs.ts";
 export { imagesFingerprint, isPublished, publishImage } from "./images.ts";
 export {
-  chartDeployment,
   containersOf,
-  describeGoOperator,
+  describeOperator,
+  installedOperators,
+  isScaledToZero,
   manifestDeployment,
-  operatorDeployments,
   operatorNamespace,
+  readDeployments,
+  servedNamespaces,
+  type InstalledOperator,
   type OperatorDeployment,
 } from "./installed-operator.ts";
 export { kubernetesVersion } from "./kubernetes.ts";

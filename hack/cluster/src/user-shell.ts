@@ -2,16 +2,14 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { kubectlProgram } from "./clients.ts";
+import { kubectlProgram, scriptsFolder as folder } from "./clients.ts";
 import { clusterKubeconfig } from "./given-cluster.ts";
 import { repositoryRoot } from "./paths.ts";
-
-const folder = join(repositoryRoot, ".build/bin");
 
 /** The command that sets up the shell. Not an alias: kubectl accepts no option before the name of a plugin. */
 export async function userShellSetup(): Promise<string> {
   await mkdir(folder, { recursive: true });
-  await writeScript("kubectl", kubectlProgram());
+  await writeScript("kubectl", [kubectlProgram()]);
   await writeScript("kubectl-pulumi", [process.execPath, join(repositoryRoot, "packages/cli/src/main.ts")]);
   return `export KUBECONFIG="${clusterKubeconfig()}" PATH="${folder}:$PATH"`;
 }

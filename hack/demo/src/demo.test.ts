@@ -3,11 +3,12 @@ import { describe, expect, test } from "bun:test";
 import type { Stack, Update, Workspace } from "@pko/api";
 import { formatFeedLine, type RunEvent } from "@pko/records";
 
-import { exampleNames, obstacleOf, readExample, stackNames } from "./example.ts";
-import { hashAnnotation, installedOperator } from "./installed-operator.ts";
+import { exampleNames, needsDefaultStorage, obstacleOf, readExample, stackNames } from "./example.ts";
+import { hashAnnotation, operatorForDemo, unfinishedInstallation } from "./installed-operator.ts";
 import { nextSteps } from "./next-steps.ts";
 import { foreignObjects } from "./own-objects.ts";
 import { isEndOfRun, isSince, outputLines, resourceLine, progressLine } from "./progress-lines.ts";
+import { storageProblem } from "./storage.ts";
 
 const stack = (status: Stack["status"]): Stack => ({
   apiVersion: "pulumi.com/v1",
@@ -137,18 +138,67 @@ describe("examples", () => {
   });
 });
 
-describe("next steps", () => {
-  const steps = (isOwnCluster: boolean): string =>
-    nextSteps({ name: "shop", namespace: "default", isOwnCluster }).join("\n");
+describe("the default StorageClass", () => {
+  const storageClass = (name: string, annotations?: Record<string, string>) => ({
+    metadata: { name, ...(annotations && { annotations }) },
+  });
+  const problem = (...classes: readonly ReturnType<typeof storageClass>[]) =>
+    storageProblem(classes, { name: "program" });
 
-  test("include the console, with its address", () => {
-    expect(steps(true)).toContain("kubectl pulumi ui --port=8001");
-    expect(steps(true)).toContain("http://127.0.0.1:8001");
+  test("is needed by examples that claim a volume", () => {
+    expect(needsDefaultStorage(readExample("program"))).toBe(true);
+    expect(needsDefaultStorage(readExample("oidc"))).toBe(false);
   });
 
-  test("stop only a cluster that the demo has started", () => {
-    expect(steps(true)).toContain("make cluster-down");
-    expect(steps(false)).not.toContain("make cluster-down");
+  test("is found by its annotation", () => {
+    for (const name of [
+      "storageclass.kubernetes.io/is-default-class",
+      "storageclass.beta.kubernetes.io/is-default-class",
+    ])
+      expect(problem(storageClass("slow"), storageClass("standard", { [name]: "true" }))).toBeUndefined();
+  });
+
+  test("is reported if it is missing, with the classes that could be the default", () => {
+    expect(problem()).toContain("the cluster has no default StorageClass: install a provisioner");
+    const off = { "storageclass.kubernetes.io/is-default-class": "false" };
+    expect(problem(storageClass("slow", off), storageClass("fast"))).toContain("make one of its classes (slow, fast)");
+  });
+});
+
+describe("next steps", () => {
+  const local = { stacks: ["shop"], namespace: "default", folder: "examples/program", variables: "" };
+  const manifest = "deploy/quickstart/install.yaml";
+  const own = { ...local, variables: "CONTEXT=kind-b", manifest };
+  const steps = (demo: Parameters<typeof nextSteps>[0]): string => nextSteps(demo).join("\n");
+
+  test("include the console, with its address", () => {
+    expect(steps(local)).toContain("kubectl pulumi ui --port=8001");
+    expect(steps(local)).toContain("http://127.0.0.1:8001");
+  });
+
+  test("stop only a cluster that the demo has started, which needs no other cleanup", () => {
+    expect(steps({ ...local, manifest })).toContain("make cluster-down");
+    expect(steps({ ...local, manifest })).not.toContain("kubectl delete -f");
+    expect(steps(own)).not.toContain("make cluster-down");
+  });
+
+  test("deploy another example on the same cluster", () => {
+    expect(steps(local)).toMatch(/^make demo EXAMPLE=structured-config +#/m);
+    expect(steps(own)).toMatch(/^make demo EXAMPLE=structured-config CONTEXT=kind-b +#/m);
+  });
+
+  test("remove from the user's own cluster what the demo has created, in this order", () => {
+    const deletions = (demo: Parameters<typeof nextSteps>[0]): string[] =>
+      nextSteps(demo)
+        .filter((command) => command.startsWith("kubectl delete"))
+        .map((command) => command.replace(/ +#.*/, ""));
+    const example = [
+      "kubectl delete stack network shop --namespace team-a",
+      "kubectl delete -f examples/program --namespace team-a --ignore-not-found",
+    ];
+    const demo = { ...own, stacks: ["network", "shop"], namespace: "team-a" };
+    expect(deletions(demo)).toEqual([...example, `kubectl delete -f ${manifest}`]);
+    expect(deletions({ ...demo, manifest: undefined })).toEqual(example);
   });
 });
 
@@ -167,31 +217,89 @@ test("objects that no demo has created are reported, whatever other label they h
 
 describe("an operator that is already on the cluster", () => {
   const repository = "docker.io/pulumi/pulumi-kubernetes-operator";
-  const deployment = (name: string, tag: string, variable: string) => {
-    const manager = { name: "manager", image: `${repository}:${tag}`, env: [{ name: variable, value: "" }] };
-    return { metadata: { name }, spec: { selector: {}, template: { spec: { containers: [manager] } } } };
-  };
+  const home = "pulumi-kubernetes-operator";
   const fromManifest = "controller-manager";
   const fromChart = "pulumi-kubernetes-operator-controller-manager";
-  const ours = "OPERATOR_NAMESPACE";
+  const ours = [{ name: "OPERATOR_AGENT_IMAGE", value: "any" }];
+  const serving = (namespaces: string) => [...ours, { name: "OPERATOR_WATCH_NAMESPACES", value: namespaces }];
 
-  test("is never replaced if it is the Go operator, from its manifest or its chart", () => {
-    for (const name of [fromManifest, fromChart]) {
-      const found = installedOperator([deployment(name, "v2.9.0", "POD_NAMESPACE")]);
-      expect(found).toEqual({ kind: "foreign", problem: expect.stringContaining(`Deployment ${name} `) as string });
-    }
+  interface Fields {
+    readonly name?: string;
+    readonly namespace?: string;
+    readonly image?: string;
+    readonly env?: readonly { readonly name: string; readonly value: string }[];
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly replicas?: number;
+  }
+  const deployment = ({ name = fromManifest, namespace = home, annotations = {}, ...fields }: Fields) => {
+    const { image = `${repository}:v3.0.0`, env = ours, replicas = 1 } = fields;
+    const containers = [{ name: "manager", image, env }];
+    return { metadata: { name, namespace, annotations }, spec: { replicas, template: { spec: { containers } } } };
+  };
+  const decide = (...found: readonly Fields[]) => operatorForDemo(found.map(deployment), "default");
+  const goOperator = { image: `${repository}:v2.9.0`, env: [{ name: "POD_NAMESPACE", value: "any" }] };
+
+  test.each<[string, Fields]>([
+    ["from its manifest", {}],
+    ["from its chart", { name: fromChart }],
+    ["in another namespace", { name: `pko-${fromChart}`, namespace: "pulumi-system" }],
+    ["that is scaled to zero", { replicas: 0 }],
+    ["that someone annotated like a demo", { annotations: { [hashAnnotation]: "0" } }],
+  ])("stops the demo if it is the Go operator %s", (_, fields) => {
+    const { name = fromManifest, namespace = home } = fields;
+    const where = `the Go operator is installed on this cluster (Deployment ${name} in namespace ${namespace})`;
+    const stopped = { kind: "unusable", problem: expect.stringContaining(where) as string };
+    expect(decide({ ...goOperator, ...fields })).toEqual(stopped as never);
+    expect(decide({ name: fromChart }, { ...goOperator, ...fields })).toEqual(stopped as never);
   });
 
-  test("is used if the chart has installed it, or if it is a release", () => {
-    expect(installedOperator([deployment(fromChart, "0123456789ab", ours)]).kind).toBe("used");
-    expect(installedOperator([deployment(fromManifest, "v3.0.0", ours)]).kind).toBe("used");
+  test.each<[string, Fields]>([
+    ["was installed with the chart", { name: fromChart, image: `${repository}:0123456789ab` }],
+    ["was installed with the chart in another namespace", { name: `pko-${fromChart}`, namespace: "pulumi-system" }],
+    ["is a release", {}],
+    ["has an image with another name", { image: "registry.example.com/operator:dev" }],
+    ["has an image with another name and a hash", { image: "registry.example.com/operator:0123456789ab" }],
+    ["has an image with a digest", { image: `${repository}@sha256:${"0".repeat(64)}` }],
+    ["has a tag of the user", { image: `${repository}:v3.0.0-corp1` }],
+    ["has a hash as its tag, in another namespace", { namespace: "team-a", image: `${repository}:0123456789ab` }],
+    ["serves the namespace of the example", { env: serving("team-a,default") }],
+  ])("is used as it is if it %s", (_, fields) => {
+    const { name = fromManifest, namespace = home } = fields;
+    const explanation = `using the operator that is installed: Deployment ${name} in ${namespace}`;
+    expect(decide(fields)).toEqual({ kind: "used", explanation });
   });
 
-  test("is replaced if a demo has installed it, even one that was interrupted", () => {
-    expect(installedOperator([deployment(fromManifest, "0123456789ab", ours)]).kind).toBe("none");
-    const released = deployment(fromManifest, "v3.0.0", ours);
-    const annotated = { ...released.metadata, annotations: { [hashAnnotation]: "0" } };
-    expect(installedOperator([{ ...released, metadata: annotated }]).kind).toBe("none");
-    expect(installedOperator([deployment("other", "v2.9.0", "PORT")]).kind).toBe("none");
+  test("is used if it is one of several, and serves the namespace of the example", () => {
+    expect(decide({ namespace: "team-a", env: serving("team-a") }, { name: fromChart }).kind).toBe("used");
+  });
+
+  test.each<[string, Fields, string]>([
+    [
+      "serves other namespaces only",
+      { namespace: "team-a", env: serving("team-a,team-b") },
+      "(Deployment controller-manager in namespace team-a), but it does not serve namespace default: select one that it serves in your kubeconfig (team-a, team-b)",
+    ],
+    [
+      "is scaled to zero",
+      { replicas: 0 },
+      "but it is scaled to zero: kubectl scale deployment controller-manager --namespace pulumi-kubernetes-operator",
+    ],
+  ])("stops the demo if it %s", (_, fields, problem) => {
+    const stopped = { kind: "unusable", problem: expect.stringContaining(problem) as string };
+    expect(decide(fields)).toEqual(stopped as never);
+  });
+
+  test.each<[string, readonly Fields[]]>([
+    ["has installed it", [{ annotations: { [hashAnnotation]: "0123456789abcdef" } }]],
+    ["has installed a release", [{ image: `${repository}:v3.0.0`, annotations: { [hashAnnotation]: "0" } }]],
+    ["was interrupted", [{ image: "mine:dev", annotations: { [hashAnnotation]: unfinishedInstallation } }]],
+    ["was interrupted before its annotation", [{ image: `${repository}:0123456789ab` }]],
+    [
+      "has pushed its image to a registry",
+      [{ image: "registry.example.com/team/pulumi-kubernetes-operator:0123456789ab" }],
+    ],
+    ["finds other programs only", [{ name: "other", image: "example.com/app", env: [] }]],
+  ])("is installed or replaced if a demo %s", (_, found) => {
+    expect(decide(...found)).toEqual({ kind: "to install" });
   });
 });

@@ -38,6 +38,17 @@ export function stackNames({ stacks }: Example, namespace: string): StackName[] 
   return stacks.map(({ metadata }) => ({ name: metadata.name ?? "", namespace: metadata.namespace ?? namespace }));
 }
 
+/** Whether it claims a volume of the cluster's default StorageClass. */
+export function needsDefaultStorage({ folder }: Pick<Example, "folder">): boolean {
+  const claims = readObjects<VolumeClaim>(folder, "PersistentVolumeClaim");
+  return claims.some(({ spec }) => spec.storageClassName === undefined);
+}
+
+interface VolumeClaim {
+  readonly kind: string;
+  readonly spec: { readonly storageClassName?: string };
+}
+
 export function exampleNames(): string[] {
   return readdirSync(examples, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && stackFiles(join("examples", entry.name)).length > 0)
@@ -105,18 +116,24 @@ function dependsOn({ spec }: Stack, other: Stack): boolean {
   return named.includes(other.metadata.name);
 }
 
-function readStacks(folder: string): Stack[] {
-  return stackFiles(folder).flatMap((file) =>
+const readStacks = (folder: string): Stack[] => readObjects<Stack>(folder, "Stack");
+
+const stackFiles = (folder: string): string[] => filesWith(folder, "Stack");
+
+function readObjects<T extends { readonly kind: string }>(folder: string, kind: string): T[] {
+  return filesWith(folder, kind).flatMap((file) =>
     parseAllDocuments(readFileSync(join(repositoryRoot, folder, file), "utf8"))
-      .map((document) => document.toJS() as Stack | null)
-      .filter((object): object is Stack => object?.kind === "Stack"),
+      .map((document) => document.toJS() as T | null)
+      .filter((object): object is T => object?.kind === kind),
   );
 }
 
-function stackFiles(folder: string): string[] {
+/** The manifests with an object of the kind. */
+function filesWith(folder: string, kind: string): string[] {
   const path = join(repositoryRoot, folder);
   if (!existsSync(path)) return [];
+  const line = new RegExp(`^kind: ${kind}$`, "m");
   return readdirSync(path).filter(
-    (file) => file.endsWith(".yaml") && /^kind: Stack$/m.test(readFileSync(join(path, file), "utf8")),
+    (file) => file.endsWith(".yaml") && line.test(readFileSync(join(path, file), "utf8")),
   );
 }

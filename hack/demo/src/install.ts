@@ -9,38 +9,51 @@ import {
   kubectlCommand,
   manifestDeployment,
   operatorNamespace as namespace,
+  readDeployments,
   replaceImage,
   repositoryRoot,
   step,
   UserError,
 } from "@pko/cluster";
-import { builtin, type Client } from "@pko/kube";
 
-import { hashAnnotation, installedOperator } from "./installed-operator.ts";
+import { hashAnnotation, operatorForDemo, unfinishedInstallation } from "./installed-operator.ts";
 import { kubectl } from "./kubectl.ts";
 
-const manifest = "deploy/quickstart/install.yaml";
+export const manifest = "deploy/quickstart/install.yaml";
 
-export async function installOperator(client: Client): Promise<void> {
-  const { items: deployments } = await client.list(builtin.deployments, { namespace });
-  const installed = installedOperator(deployments);
-  if (installed.kind === "foreign") throw new UserError([installed.problem]);
-  if (installed.kind === "used") return console.log(installed.explanation);
+/** Returns whether the operator is that of a demo, and not the user's own. */
+export async function installOperator(namespaceOfExample: string): Promise<boolean> {
+  const deployments = await readDeployments();
+  const operator = operatorForDemo(deployments, namespaceOfExample);
+  if (operator.kind === "unusable") throw new UserError([operator.problem]);
+  if (operator.kind === "used") {
+    console.log(operator.explanation);
+    return false;
+  }
   const released = await readFile(join(repositoryRoot, manifest), "utf8");
   const text = replaceImage(released, await deployableImage());
   // To apply the same again would take seconds.
   const hash = createHash("sha256").update(text).digest("hex").slice(0, 16);
   const current = deployments.find(({ metadata }) => metadata.annotations?.[hashAnnotation] === hash);
-  if (current?.status?.availableReplicas) {
-    return console.log("using the operator of an earlier demo: it is unchanged");
-  }
+  if (current?.status?.availableReplicas) console.log("using the operator of an earlier demo: it is unchanged");
+  else await applyManifest(text, hash);
+  return true;
+}
+
+async function applyManifest(text: string, hash: string): Promise<void> {
   await step(`installing the operator (kubectl apply -f ${manifest})`, async (progress) => {
     await kubectl(["apply", "-f", "-"], text);
+    // The next demo replaces it, even if this one is interrupted.
+    await annotate(unfinishedInstallation);
     progress.report("waiting for its pod");
     await untilRunning();
-    const note = `${hashAnnotation}=${hash}`;
-    await kubectl(["annotate", "deployment", manifestDeployment, "-n", namespace, "--overwrite", note]);
+    await annotate(hash);
   });
+}
+
+async function annotate(value: string): Promise<void> {
+  const annotation = `${hashAnnotation}=${value}`;
+  await kubectl(["annotate", "deployment", manifestDeployment, "-n", namespace, "--overwrite", annotation]);
 }
 
 /** Of each container that does not run: why, for example that its image cannot be pulled. */

@@ -3,6 +3,7 @@ import {
   clusterKubeconfig,
   clusterUp,
   givenKubeconfig,
+  givenVariables,
   prepareOperatorImage,
   step,
   together,
@@ -15,11 +16,12 @@ import { stacks } from "@pko/operator";
 import { obstacleOf, readExample, stackNames, type Example } from "./example.ts";
 import { followStacks, type StackName } from "./follow.ts";
 import { gitRepository, gitServerObjects, startGitServer } from "./git-server.ts";
-import { installOperator } from "./install.ts";
+import { installOperator, manifest } from "./install.ts";
 import { kubectl } from "./kubectl.ts";
-import { nextSteps } from "./next-steps.ts";
+import { nextSteps, type Demonstrated } from "./next-steps.ts";
 import { applyExample, checkObjects } from "./own-objects.ts";
 import { heading, outputLines, seconds } from "./progress-lines.ts";
+import { checkStorage } from "./storage.ts";
 import { preparePlugin, tour } from "./tour.ts";
 
 async function main(example: Example, background: readonly Example[]): Promise<void> {
@@ -31,9 +33,10 @@ async function main(example: Example, background: readonly Example[]): Promise<v
   const credentials = await kubeconfigCredentials(clusterKubeconfig());
   const client = connect(credentials);
   const namespace = credentials.namespace ?? "default";
-  await installOperator(client);
   const names = stackNames(example, namespace);
   const all = [example, ...background];
+  if (givenKubeconfig !== undefined) await checkStorage(all);
+  const isOperatorOfDemo = await installOperator(namespace);
   await checkObjects([...all.map(({ folder }) => ["-f", folder]), gitServerObjects]);
   for (const one of all) await clear(client, one.folder, stackNames(one, namespace));
 
@@ -55,7 +58,13 @@ async function main(example: Example, background: readonly Example[]): Promise<v
   await showOutputs(client, [last]);
   await prepared;
   if (prepared) await tour(console.log, gitRepository());
-  await showNextSteps(example, last);
+  await showNextSteps({
+    stacks: names.map(({ name }) => name),
+    namespace: last.namespace,
+    folder: example.folder,
+    variables: givenVariables(),
+    manifest: isOperatorOfDemo ? manifest : undefined,
+  });
 }
 
 /** What it starts is ready when the tour needs it. */
@@ -108,11 +117,10 @@ async function showOutputs(client: Client, names: readonly StackName[]): Promise
   }
 }
 
-async function showNextSteps({ folder }: Example, stack: StackName): Promise<void> {
+async function showNextSteps(demo: Demonstrated): Promise<void> {
   console.log(heading("Next steps"));
-  const isOwnCluster = givenKubeconfig === undefined;
-  for (const command of [await userShellSetup(), ...nextSteps({ ...stack, isOwnCluster })]) console.log(`  ${command}`);
-  console.log(`\n  The manifests are in ${folder}; docs/getting-started.md explains them.`);
+  for (const command of [await userShellSetup(), ...nextSteps(demo)]) console.log(`  ${command}`);
+  console.log(`\n  The manifests are in ${demo.folder}; docs/getting-started.md explains them.`);
 }
 
 try {

@@ -1,6 +1,6 @@
 /** `make demo`, twice: the second run removes the objects of the first, and no others. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -26,20 +26,19 @@ function machineWithoutGo(): Environment {
     const path = Bun.which(name);
     if (path !== null) symlinkSync(path, join(bin, name));
   }
-  const [program = "", subcommand = ""] = kubectlCommand();
-  writeFileSync(join(bin, "kubectl"), `#!/bin/sh\nexec ${program} ${subcommand} "$@"\n`);
-  chmodSync(join(bin, "kubectl"), 0o755);
+  const [kubectlPath = ""] = kubectlCommand();
+  symlinkSync(kubectlPath, join(bin, "kubectl"));
   return { PATH: bin, PKO_CACHE: join(folder, "cache") };
 }
 
 describe("make demo", () => {
   afterAll(async () => {
     rmSync(folder, { recursive: true, force: true });
-    await kubectl(["delete", "stack", "shop", "--namespace=default", "--ignore-not-found", "--timeout=60s"]);
+    await kubectl(["delete", "stack", "shop", "--namespace=default", "--ignore-not-found", "--timeout=180s"]);
     await kubectl(["delete", "-f", join(repositoryRoot, "examples/program"), "--ignore-not-found"]);
     // This operator serves every namespace, including those of other tests.
-    await kubectl(["delete", "deployment", "--all", "--namespace=pulumi-kubernetes-operator", "--timeout=60s"]);
-  }, 120_000);
+    await kubectl(["delete", "deployment", "--all", "--namespace=pulumi-kubernetes-operator", "--timeout=180s"]);
+  }, 400_000);
 
   test("deploys the example, changes it in the same workspace, and gives a tour", async () => {
     const { code, output } = await demo();
@@ -73,6 +72,11 @@ describe("make demo", () => {
     expect(output).toContain("using the cluster of CLUSTER_KUBECONFIG; no local cluster is started");
     expect(output).toMatch(/shop: ready: up succeeded \(5 created\)/);
     expect(output).not.toContain("make cluster-down");
+    expect(output).toContain(
+      `make demo EXAMPLE=structured-config CLUSTER_KUBECONFIG=${clusterKubeconfig()} IMAGE=${image} `,
+    );
+    expect(output).toContain("kubectl delete -f examples/program --namespace default --ignore-not-found ");
+    expect(output).toContain("kubectl delete -f deploy/quickstart/install.yaml ");
     expect(existsSync(join(folder, "cache"))).toBe(false);
     expect(code).toBe(0);
   }, 300_000);
