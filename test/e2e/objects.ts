@@ -4,7 +4,7 @@
  * The node has two cores, on which the pods of several test files run at the same time. With the default request of 100m, twenty of them
  * fill it, and the operator then preempts idle pods that a test may need.
  */
-const resources = { requests: { cpu: "10m" } } as const;
+export const smallResources = { requests: { cpu: "10m" } } as const;
 
 /** Fields of a Stack with a file backend on the namespace's volume. */
 export const onFileBackend = {
@@ -15,7 +15,7 @@ export const onFileBackend = {
   },
   workspaceTemplate: {
     spec: {
-      resources,
+      resources: smallResources,
       podTemplate: {
         spec: {
           terminationGracePeriodSeconds: 1,
@@ -45,7 +45,9 @@ export function newStackWithDestroy(name: string, spec: object): object {
 
 /** A Stack whose spec sets the backend. Its pods terminate quickly, so that tests do not wait for them. */
 export function newStackWithoutBackend(name: string, spec: object): object {
-  const workspaceTemplate = { spec: { resources, podTemplate: { spec: { terminationGracePeriodSeconds: 1 } } } };
+  const workspaceTemplate = {
+    spec: { resources: smallResources, podTemplate: { spec: { terminationGracePeriodSeconds: 1 } } },
+  };
   return {
     apiVersion: "pulumi.com/v1",
     kind: "Stack",
@@ -99,5 +101,5 @@ export function podWith({ container = {}, sidecars = [], mounts = [], volumes = 
     volumes: [...spec.volumes, ...volumes],
     ...(initContainers && { initContainers }),
   };
-  return { spec: { resources, podTemplate: { spec: pod } } };
+  return { spec: { resources: smallResources, podTemplate: { spec: pod } } };
 }

@@ -34,7 +34,7 @@ export async function startArgoCd(namespaces: readonly string[]): Promise<ArgoCd
     await kubectl(["delete", "namespace", namespace, "--wait=false"]);
   };
   try {
-    await waitFor(async () => (await fetch(`${url}/healthz`)).ok, { timeoutMs: 60_000, what: "Argo CD's server" });
+    await waitFor(async () => (await fetch(`${url}/healthz`)).ok, { timeoutMs: 180_000, what: "Argo CD's server" });
   } catch (error) {
     const logs = await Promise.all(children.map((child) => child.log()));
     await stop();

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { parseAllDocuments, stringify } from "yaml";
 
 import { filesBelow, root } from "../../docs/pages.ts";
+import { smallResources } from "../objects.ts";
 
 const examples = "examples/argocd";
 
@@ -36,7 +37,9 @@ function adapt(text: string, { gitUrl, cloudUrl, namespace, argoCd }: Replacemen
     .map((document) => {
       if (document.get("kind") !== "Stack") return document.toString();
       const stack = document.toJS() as { spec: object };
-      const workspaceTemplate = { spec: { podTemplate: { spec: { terminationGracePeriodSeconds: 1 } } } };
+      const workspaceTemplate = {
+        spec: { resources: smallResources, podTemplate: { spec: { terminationGracePeriodSeconds: 1 } } },
+      };
       const changes = { backend: cloudUrl, workspaceTemplate, retryMaxBackoffDurationSeconds: 2 };
       return stringify({ ...stack, spec: { ...stack.spec, ...changes } });
     })

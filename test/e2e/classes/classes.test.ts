@@ -3,12 +3,12 @@ import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 
 import { layout, providerVersion, publishImage, repositoryRoot, stateRoot } from "@pko/cluster";
-import { builtin, isNotFound } from "@pko/kube";
-import { workspaceClasses } from "@pko/operator/kinds";
+import { builtin } from "@pko/kube";
 
 import {
   applyTo,
   CliUser,
+  createClass,
   deleteStack,
   eventsJson,
   isAt,
@@ -36,35 +36,18 @@ beforeAll(async () => {
   await publishImage({ name: image, containerfile: join(context, "Containerfile"), context }, layout(stateRoot).images);
   packages = servePackages();
   scene.defer(() => packages.stop());
-  await createClass();
-}, slow);
-
-async function createClass(): Promise<void> {
-  const name = `classes-${crypto.randomUUID().slice(0, 8)}`;
-  const { apiVersion, kind } = workspaceClasses;
   const env = [
     { name: "npm_config_registry", value: packages.origin },
     { name: "npm_config_audit", value: "false" },
     { name: "npm_config_update_notifier", value: "false" },
   ];
-  await scene.client.create(workspaceClasses, {
-    apiVersion,
-    kind,
-    metadata: { name },
-    spec: {
-      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": scene.namespace } },
-      template: { spec: { image, env } },
-      limits: { resources: { memory: "2Gi" } },
-      caches: { size: "1Gi", tools: ["Plugins", "Npm"] },
-      policyPacks: [{ name: "teams", image, path: "/packs/teams" }],
-    },
+  await createClass(scene, {
+    template: { spec: { image, env } },
+    limits: { resources: { memory: "2Gi" } },
+    caches: { size: "1Gi", tools: ["Plugins", "Npm"] },
+    policyPacks: [{ name: "teams", image, path: "/packs/teams" }],
   });
-  scene.defer(async () => {
-    await scene.client.delete(workspaceClasses, { name }).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
-    });
-  });
-}
+}, slow);
 
 test(
   "a second workspace downloads nothing that the first one has downloaded",
@@ -97,7 +80,7 @@ test(
       }),
     });
     repository.commit(programWith("public"));
-    await applyTo(scene, newStack("public", scene.git.source("public")));
+    await applyTo(scene, newStack("public", { ...scene.git.source("public"), maxFailures: 1 }));
     const failed = await stackUntil(scene, "public", ({ status }) => status?.lastUpdate?.state === "failed");
     expect(failed.status?.lastUpdate).toMatchObject({ failure: "policyViolation" });
     expect(failed.status?.lastUpdate?.message).toContain("teams/no-public: the input must not be public");

@@ -101,7 +101,7 @@ describe("a Stack on Pulumi Cloud", () => {
       const message = `register the OIDC issuer ${issuer.url} and allow system:serviceaccount:${scene.namespace}:pulumi tokens of type organization`;
       expect(JSON.stringify(refused.status?.conditions)).toContain(message);
       expect(
-        await waitFor(async () => (await eventsJson(scene, "signed-in")).includes(message), { timeoutMs: 30_000 }),
+        await waitFor(async () => (await eventsJson(scene, "signed-in")).includes(message), { timeoutMs: 120_000 }),
       ).toBe(true);
 
       cloud.exchange.setIssuers("acme", issuer);
@@ -159,7 +159,7 @@ describe("a Stack on Pulumi Cloud", () => {
       const message = "Pulumi Cloud rejects the access token, because it is invalid or has expired";
       expect(JSON.stringify(refused.status?.conditions)).toContain(message);
       expect(
-        await waitFor(async () => (await eventsJson(scene, "by-hand")).includes(message), { timeoutMs: 30_000 }),
+        await waitFor(async () => (await eventsJson(scene, "by-hand")).includes(message), { timeoutMs: 120_000 }),
       ).toBe(true);
 
       await applyTo(scene, withToken("accessToken"));

@@ -39,8 +39,8 @@ export const answer = new Doubled("answer", { value: 21 }).value;
 describe("a pod of the workspace image", () => {
   beforeAll(async () => {
     await kubectl(["apply", "-f", "-"], { input: JSON.stringify(manifests) });
-    await kubectl(["wait", "--for=condition=Ready", `pod/${pod}`, "--timeout=60s"]);
-  }, 90_000);
+    await kubectl(["wait", "--for=condition=Ready", `pod/${pod}`, "--timeout=180s"]);
+  }, 300_000);
 
   afterAll(async () => {
     await kubectl(["delete", "-f", "-", "--wait=false", "--grace-period=0", "--force"], {

@@ -5,7 +5,18 @@ import { join } from "node:path";
 import type { Stack } from "@pko/api";
 import { layout, publishImage, stateRoot } from "@pko/cluster";
 
-import { at, hasReason, isReady, kubectl, readOutput, requestReconcile, stackUntil, useScene } from "../harness.ts";
+import {
+  at,
+  createClass,
+  hasReason,
+  isReady,
+  kubectl,
+  readOutput,
+  requestReconcile,
+  smallResources,
+  stackUntil,
+  useScene,
+} from "../harness.ts";
 
 const slow = 480_000;
 const folder = join(import.meta.dir, "../../../examples");
@@ -48,7 +59,10 @@ const expectedOutputs: Readonly<Record<string, Readonly<Record<string, Outputs>>
 
 const scene = useScene("examples");
 
-beforeAll(buildCustomImage, slow);
+beforeAll(async () => {
+  await createClass(scene, { template: { spec: { resources: smallResources } } });
+  await buildCustomImage();
+}, slow);
 
 /** Builds the image of the example under the name that its Stack uses. */
 async function buildCustomImage(): Promise<void> {

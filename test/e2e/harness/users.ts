@@ -81,12 +81,12 @@ export async function untilApprovalsAreChecked(place: Pick<Place, "namespace">):
       () => false,
       (error: unknown) => String(error).includes("spec.decidedBy"),
     );
-  await waitFor(isDenied, { timeoutMs: 30_000, what: "the policy for Approvals to be in force" });
+  await waitFor(isDenied, { timeoutMs: 120_000, what: "the policy for Approvals to be in force" });
 }
 
 /** Runs a command of a message in a shell, as a user who copies it. */
 export async function runAs(user: string, command: string): Promise<string> {
-  const script = `kubectl() { "$KUBE" kubectl --kubeconfig="$KUBECONFIG_FILE" --as="$KUBE_USER" "$@"; }\n${command}\n`;
+  const script = `kubectl() { "$KUBECTL" --kubeconfig="$KUBECONFIG_FILE" --as="$KUBE_USER" "$@"; }\n${command}\n`;
   const child = Bun.spawn(["sh", "-c", script], {
     stdout: "pipe",
     stderr: "pipe",
@@ -94,7 +94,7 @@ export async function runAs(user: string, command: string): Promise<string> {
       PATH: process.env["PATH"] ?? "",
       // kubectl caches what the API server serves.
       HOME: tmpdir(),
-      KUBE: toolPath("kube"),
+      KUBECTL: toolPath("kubectl"),
       KUBECONFIG_FILE: clusterKubeconfig(),
       KUBE_USER: user,
     },

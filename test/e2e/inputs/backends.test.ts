@@ -75,7 +75,7 @@ const pulumi = require("@pulumi/pulumi");
 
 const provider = {
   async create() {
-    await new Promise((resolve) => setTimeout(resolve, 10_000));
+    await new Promise((resolve) => setTimeout(resolve, 30_000));
     return { id: "done", outs: {} };
   },
 };

@@ -28,8 +28,8 @@ import {
   newProgram,
   newSecret,
   newStack,
+  reconcileAndWait,
   removeNamespace,
-  requestReconcile,
   stackUntil,
   useScene,
   yamlProject,
@@ -255,12 +255,8 @@ describe("the chart on a cluster", () => {
       await kubectl(["delete", "pod", leader, "-n", home, "--grace-period=0", "--force"]);
       await waitFor(async () => (await leaderPod(home)) !== leader, { timeoutMs: slow / 2, what: "another leader" });
       expect((await listUpdates(scene, "web")).length).toBe(before);
-      await requestReconcile(scene, "web", "new-leader");
-      await waitFor(async () => (await listUpdates(scene, "web")).length === before + 1, {
-        timeoutMs: slow / 2,
-        what: "an Update of the new leader",
-      });
-      await stackUntil(scene, "web", isReady);
+      await reconcileAndWait(scene, "web", "new-leader");
+      expect((await listUpdates(scene, "web")).length).toBe(before + 1);
     },
     slow,
   );

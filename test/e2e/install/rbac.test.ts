@@ -53,8 +53,22 @@ test(
   async () => {
     await untilApprovalsAreChecked(scene);
     await applyTo(scene, ...inputs(), stack(), fluxStack(), approvedStack(), receiver, notification);
-    await kubectl(["wait", "receiver", receiver.metadata.name, ...at(scene), "--for=jsonpath={.status.conditions}"]);
-    await kubectl(["wait", "notification", notification.metadata.name, ...at(scene), "--for=condition=Stalled"]);
+    await kubectl([
+      "wait",
+      "receiver",
+      receiver.metadata.name,
+      ...at(scene),
+      "--for=jsonpath={.status.conditions}",
+      "--timeout=180s",
+    ]);
+    await kubectl([
+      "wait",
+      "notification",
+      notification.metadata.name,
+      ...at(scene),
+      "--for=condition=Stalled",
+      "--timeout=180s",
+    ]);
     await approve("approved");
     await stackUntil(scene, "approved", isReady);
     const web = await stackUntil(scene, "web", isReady);

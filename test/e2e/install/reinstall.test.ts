@@ -112,7 +112,7 @@ async function startGates(): Promise<void> {
 
 async function openGates(): Promise<void> {
   const script = names.map((name) => `echo go > /state/gate-${name}`).join(" && ");
-  await kubectl(["exec", "gates", ...at(scene), "--", "timeout", "60", "sh", "-c", script]);
+  await kubectl(["exec", "gates", ...at(scene), "--", "timeout", "300", "sh", "-c", script]);
 }
 
 async function startAll(request: string, starts: number): Promise<void> {

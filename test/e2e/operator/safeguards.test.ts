@@ -1,11 +1,12 @@
 /** What must not happen on a cluster: others control agents, secrets leak, Stacks wait for capacity indefinitely. */
 import { beforeAll, expect, test } from "bun:test";
 
+import { secondNode } from "@pko/cluster";
 import { updates, workspaces } from "@pko/operator/kinds";
 import { workspaceServerName } from "@pko/rpc";
 import { connectAgent } from "@pko/rpc/client";
 import type { Certificate } from "@pko/rpc/pki";
-import { freePort } from "@pko/testkit";
+import { freePort, waitFor } from "@pko/testkit";
 
 import {
   agentLog,
@@ -95,10 +96,9 @@ throw new Error("no entry with " + [process.env.DATABASE_URL, process.env.MY_TOK
       stack: JSON.stringify(await getStack(scene, "blurting")),
       updates: JSON.stringify((await client.list(updates, { namespace })).items),
       workspaces: JSON.stringify((await client.list(workspaces, { namespace })).items),
-      metrics: await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text(),
+      // The same name as in the Go operator, because dashboards use it.
+      metrics: await metricsWith(`stacks_failing{namespace="${namespace}",name="blurting"} 1\n`),
     };
-    // The same names as in the Go operator, because dashboards use them.
-    expect(sinks.metrics).toContain(`stacks_failing{namespace="${namespace}",name="blurting"} 1\n`);
     for (const controller of ["stack", "workspace", "update", "program"].map((kind) => `${kind}-controller`)) {
       expect(sinks.metrics).toContain(
         `controller_runtime_reconcile_total{controller="${controller}",result="success"}`,
@@ -117,7 +117,8 @@ throw new Error("no entry with " + [process.env.DATABASE_URL, process.env.MY_TOK
   slow,
 );
 
-test.concurrent(
+// Not at the same time as other tests: pods of theirs that are idle would be preempted.
+test(
   "Stacks finish one after another when the node has no capacity for all of their pods",
   async () => {
     scene.defer(() => setSlots(null));
@@ -139,11 +140,24 @@ async function workspaceCertificate(workspace: string): Promise<Certificate> {
   return { ca, cert, key };
 }
 
-/** Sets how many the nodes offer; null removes the resource. */
+/** The metrics, as soon as they contain this: the operator's stores may be behind the status that the test has read. */
+async function metricsWith(text: string): Promise<string> {
+  return await waitFor(
+    async () => {
+      const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+      return metrics.includes(text) && metrics;
+    },
+    { timeoutMs: 60_000, what: `the metric ${text}` },
+  );
+}
+
+/** Sets how many the nodes offer; null removes the resource. The second node, of another test, takes no pods of this one. */
 async function setSlots(count: string | null): Promise<void> {
   const patch = JSON.stringify({ status: { capacity: { [slot]: count }, allocatable: { [slot]: count } } });
   const nodes = (await kubectl(["get", "nodes", "--output=name"])).trim().split("\n");
-  for (const node of nodes) await kubectl(["patch", node, "--subresource=status", "--type=merge", "--patch", patch]);
+  for (const node of nodes.filter((name) => name !== `node/${secondNode.name}`)) {
+    await kubectl(["patch", node, "--subresource=status", "--type=merge", "--patch", patch]);
+  }
 }
 
 interface StackFields {

@@ -9,8 +9,11 @@ export async function loggedStarts(place: Place, stack: string): Promise<string[
   return (await execInPod(place, stack, `cat /state/log-${stack} 2>/dev/null || true`)).split("\n").filter(Boolean);
 }
 
+/** Only a run whose process is recorded can be told from that of another cluster: its lock is removed after a crash. */
 export async function waitForStart(place: Place, stack: string): Promise<void> {
-  await waitFor(async () => (await loggedStarts(place, stack)).length > 0, {
+  const isRecorded = async (): Promise<boolean> =>
+    (await listUpdates(place, stack)).some(({ status }) => status?.process !== undefined);
+  await waitFor(async () => (await loggedStarts(place, stack)).length > 0 && (await isRecorded()), {
     timeoutMs: 240_000,
     what: `the program of ${stack} to start`,
   });

@@ -6,7 +6,7 @@ import { builtin } from "@pko/kube";
 import { updates, workspaces } from "@pko/operator/kinds";
 import { waitFor } from "@pko/testkit";
 
-import { applyTo, execInPod, readSecret, useScene } from "../harness.ts";
+import { applyTo, execInPod, readSecret, smallResources, useScene } from "../harness.ts";
 
 const slow = 600_000;
 const waitOptions = { timeoutMs: 240_000, pollMs: 100 };
@@ -22,6 +22,7 @@ function workspaceWithoutStacks(name: string, image: string): object {
       image,
       securityProfile: "restricted",
       serviceAccountName: "pulumi",
+      resources: smallResources,
       git: { url: scene.git.url("random"), ref: "main", dir: "random-yaml", shallow: true },
       env: [
         { name: "PULUMI_CONFIG_PASSPHRASE", value: "test" },
