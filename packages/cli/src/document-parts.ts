@@ -24,5 +24,5 @@ export const part = <Fields extends TProperties>(fields: Fields, description: st
 
 export const HiddenPart = part(
   { what: text("What could not be read."), permission: text("The permission that is missing.") },
-  "Something that the user may not see.",
+  "Something that the user does not have permission to read.",
 );

@@ -68,7 +68,7 @@ export const Explanation = document("Explanation", "The output of why.", {
   message: optionalText("What the operator or Kubernetes reports."),
   next: Type.Array(Type.String(), { description: "What to do next." }),
   path: Type.Array(Type.String(), { description: "The Stacks from the one in question to the one with the cause." }),
-  hidden: Type.Array(HiddenPart, { description: "What the user may not see." }),
+  hidden: Type.Array(HiddenPart, { description: "What the user does not have permission to read." }),
 });
 export type Explanation = Static<typeof Explanation>;
 
@@ -146,8 +146,16 @@ const Check = part(
 );
 export type Check = Static<typeof Check>;
 
+/** What is worst comes first. */
+export const severities = ["blocks", "mayBlock", "differs"] as const;
+export type Severity = (typeof severities)[number];
+
 const StackDifference = part(
   {
+    severity: choice(
+      severities,
+      "blocks: correct it before the migration; mayBlock: check it, because it depends on something that is not read; differs: nothing to do, unless the old behavior is needed.",
+    ),
     namespace: text("The namespace of the Stack."),
     name: text("The name of the Stack."),
     field: text("The field of the Stack."),

@@ -87,7 +87,7 @@ function forbidden(missing: MissingPermission, { explanation }: ApiError): CliEr
   const resource = permittedResource(missing);
   const where = namespace === undefined ? "in the whole cluster" : `in namespace ${namespace}`;
   const flag = namespace === undefined ? "--all-namespaces" : `--namespace ${namespace}`;
-  return new CliError(`Permission denied: ${user} may not ${verb} ${resource} ${where}.`, {
+  return new CliError(`Permission denied: ${user} cannot ${verb} ${resource} ${where}.`, {
     exitCode: exitCodes.forbidden,
     fix: `An administrator can grant it with a Role that allows: ${verb} ${resource}. To check: kubectl auth can-i ${verb} ${resource} ${flag}`,
   });

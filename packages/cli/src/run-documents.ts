@@ -92,7 +92,7 @@ export const RunResult = document("RunResult", "The output of watch, at the end 
   diagnostics: Type.Array(RunDiagnostic, { description: "Diagnostics, in order." }),
   outputs: Type.Record(Type.String(), Type.Unknown(), { description: "The outputs. Secret ones are [secret]." }),
   missingEvents: Type.Integer({ description: "Events that neither the log nor the record contains." }),
-  hidden: Type.Array(HiddenPart, { description: "What the user may not see." }),
+  hidden: Type.Array(HiddenPart, { description: "What the user does not have permission to read." }),
 });
 export type RunResult = Static<typeof RunResult>;
 
@@ -136,7 +136,7 @@ export const Comparison = document("Comparison", "The output of diff UPDATE UPDA
   changes: Type.Array(Pair, { description: "Resources, by URN, on which the runs performed different operations." }),
   resources: Type.Array(Pair, { description: "Resources, by URN, that exist after only one of the runs." }),
   outputs: Type.Array(Pair, { description: "Names of outputs that only one of the runs has." }),
-  hidden: Type.Array(HiddenPart, { description: "What the user may not see." }),
+  hidden: Type.Array(HiddenPart, { description: "What the user does not have permission to read." }),
 });
 export type Comparison = Static<typeof Comparison>;
 

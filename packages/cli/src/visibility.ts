@@ -1,4 +1,4 @@
-/** Reads that may be forbidden: what the user may not see is reported, and the command continues without it. */
+/** Reads that may be forbidden: what the user cannot see is reported, and the command continues without it. */
 import { isNotFound, missingPermission, type MissingPermission } from "@pko/kube";
 
 import { isKindUnknown, permissionText } from "./errors.ts";
@@ -36,4 +36,4 @@ export const hiddenText = ({ what, permission }: Hidden): string =>
 
 /** As in a document. */
 export const hiddenTextOf = ({ what, permission }: { readonly what: string; readonly permission: string }): string =>
-  `Cannot see ${what}, because you may not ${permission}.`;
+  `Cannot see ${what}: you do not have permission to ${permission}.`;

@@ -291,10 +291,10 @@ describe("a user who may read the Stacks of one namespace", () => {
 
     const everywhere = await cli(["get", "-A"]);
     expect(everywhere.code).toBe(4);
-    expect(everywhere.err).toContain("alice may not list stacks.pulumi.com in the whole cluster");
+    expect(everywhere.err).toContain("alice cannot list stacks.pulumi.com in the whole cluster");
     const elsewhere = await cli(["get", "hidden", "-n", other.namespace]);
     expect(elsewhere.code).toBe(4);
-    expect(elsewhere.err).toContain(`alice may not get stacks.pulumi.com in namespace ${other.namespace}`);
+    expect(elsewhere.err).toContain(`alice cannot get stacks.pulumi.com in namespace ${other.namespace}`);
 
     const change = await cli(["suspend", "web", ...own]);
     expect(change.code).toBe(4);
@@ -302,13 +302,21 @@ describe("a user who may read the Stacks of one namespace", () => {
       `kubectl auth can-i patch stacks.pulumi.com --namespace ${stage.namespace}`,
     );
     const secrets = await cli(["outputs", "web", "--show-secrets", ...own]);
-    expect(secrets.err).toContain("alice may not get secrets");
+    expect(secrets.err).toContain("alice cannot get secrets");
 
     const why = await cli(["why", "web", ...own]);
     expect(why.code).toBe(0);
     expect(why.out.replaceAll(/\s+/g, " ")).toContain(
-      `Cannot see the workspace pod, because you may not get pods in namespace ${stage.namespace}.`,
+      `Cannot see the workspace pod: you do not have permission to get pods in namespace ${stage.namespace}.`,
     );
+    const check = await cli(["check", "-A", "--migrate", "-o", "json"]);
+    const { checks, differences } = parseDocument(check.out);
+    expect(checks).toContainEqual({
+      name: "Stacks",
+      result: "unknown",
+      message: "cannot see them: you do not have permission to list stacks.pulumi.com in the whole cluster",
+    });
+    expect(differences).toBeUndefined();
     for (const { out, err } of [everywhere, change, secrets, why]) {
       expect(out + err).not.toContain("hidden");
       expect(out + err).not.toContain(other.namespace);
@@ -341,7 +349,9 @@ describe("errors", () => {
 test("check reports what is in order, and --migrate what differs", async () => {
   await using stage = await CliStage.set();
   await stage.stack("web", { projectRepo: "http://git.example.com/web.git", branch: "main" }, ready());
-  const document = parseDocument((await stage.cli(["check", "--migrate", "-o", "json"])).out);
+  const { out, code } = await stage.cli(["check", "--migrate", "-o", "json"]);
+  expect(code).toBe(1);
+  const document = parseDocument(out);
   const checks = document["checks"] as { name: string; result: string }[];
   const results = Object.fromEntries(checks.map(({ name, result }) => [name, result]));
   expect(results).toMatchObject({
@@ -351,7 +361,7 @@ test("check reports what is in order, and --migrate what differs", async () => {
     "Policy for Stacks": "ok",
     Stacks: "ok",
   });
-  expect(document["differences"]).toMatchObject([{ name: "web", field: "spec.projectRepo" }]);
+  expect(document["differences"]).toMatchObject([{ severity: "blocks", name: "web", field: "spec.projectRepo" }]);
 });
 
 test("the support bundle contains the objects and no secrets", async () => {

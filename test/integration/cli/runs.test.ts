@@ -228,7 +228,7 @@ describe("watch", () => {
     );
     const { out, code } = await running.result;
     expect(code).toBe(0);
-    expect(out).toContain(`because you may not get pods/log in namespace ${stage.namespace}`);
+    expect(out).toContain(`you do not have permission to get pods/log in namespace ${stage.namespace}`);
     expect(out).toContain("replace  aws:rds/instance:Instance main");
     expect(out).toContain(`The up ${newer} of Stack web succeeded after 15s: 1 created.`);
     expect(out).toMatch(/key: +\[secret\]/);

@@ -55,7 +55,7 @@ describe("the Stack is resumed", () => {
     const isGranted = async (): Promise<boolean> => (await cli(["get", "-n", stage.namespace])).code === 0;
     await waitFor(isGranted, { timeoutMs: testTimeoutMs / 2, what: "the role" });
     const session = await suspendedShell(stage, kubeconfig);
-    await session.until("may not patch workspaces");
+    await session.until("cannot patch workspaces");
     await session.ended();
     expect((await readStack(stage)).spec.suspend).toBeUndefined();
   });

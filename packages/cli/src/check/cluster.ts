@@ -5,6 +5,7 @@ import {
   isNewer,
   kindDefinitions,
   normalizeStack,
+  stackDefinition,
   version,
   type Stack,
 } from "@pko/api";
@@ -22,7 +23,12 @@ import { operatorDown, operatorSuspended } from "../why/rules/operator.ts";
 
 const leastMinor = 31;
 
-export async function clusterChecks(context: Context): Promise<Check[]> {
+interface ClusterOptions {
+  /** The Go operator is installed, and its CRDs are not all that this operator has. */
+  readonly isMigration?: boolean;
+}
+
+export async function clusterChecks(context: Context, options: ClusterOptions = {}): Promise<Check[]> {
   const [kubernetes, definitions, policies, around, permissions] = await Promise.all([
     serverVersion(context.credentials),
     readCrds(context),
@@ -32,7 +38,7 @@ export async function clusterChecks(context: Context): Promise<Check[]> {
   ]);
   return [
     kubernetesCheck(kubernetes),
-    crdCheck(definitions),
+    crdCheck(definitions, options),
     operatorCheck(around.operator, around.hidden, context.io.now()),
     ...classesCheck(around.operator),
     ...policyChecks(policies),
@@ -43,7 +49,7 @@ export async function clusterChecks(context: Context): Promise<Check[]> {
 const hiddenCheck = (name: string, { permission }: Hidden): Check => ({
   name,
   result: "unknown",
-  message: `cannot see it, because you may not ${permissionText(permission)}`,
+  message: `cannot see it: you do not have permission to ${permissionText(permission)}`,
 });
 
 export function kubernetesCheck(gitVersion: string): Check {
@@ -66,19 +72,27 @@ async function readCrds({ client }: Context): Promise<Crds> {
   );
 }
 
-export function crdCheck(definitions: Crds): Check {
+export function crdCheck(definitions: Crds, { isMigration = false }: ClusterOptions = {}): Check {
   const name = "CRDs";
   const hidden = definitions.flatMap(([, crd]) => (crd.kind === "hidden" ? [crd.hidden] : []));
   if (hidden[0]) return hiddenCheck(name, hidden[0]);
   const missing = definitions.filter(([, crd]) => crd.kind === "absent").map(([each]) => each);
-  if (missing.length > 0) {
-    return {
-      name,
-      result: "failed",
-      message: `missing: ${missing.join(", ")}`,
-      fix: "Install or upgrade the operator.",
-    };
-  }
+  if (missing.length === 0) return versionCheck(name, definitions);
+  const names = missing.join(", ");
+  return isMigration && isOfGoOperator(definitions)
+    ? { name, result: "ok", message: `those of the Go operator; the switch installs ${names}` }
+    : { name, result: "failed", message: `missing: ${names}`, fix: "Install or upgrade the operator." };
+}
+
+const crdOfStacks = `${stackDefinition.plural}.${stackDefinition.group}`;
+
+/** Found by the CRD of Stacks, which every version has: version 1 has neither Workspaces nor Updates. */
+function isOfGoOperator(definitions: Crds): boolean {
+  const crd = new Map(definitions).get(crdOfStacks);
+  return crd?.kind === "seen" && writtenBy(crd.value) === "";
+}
+
+function versionCheck(name: string, definitions: Crds): Check {
   const versions = definitions.flatMap(([, crd]) => (crd.kind === "seen" ? [writtenBy(crd.value)] : []));
   const [installed = ""] = [...new Set(versions)];
   if (new Set(versions).size > 1) {
@@ -143,7 +157,8 @@ export function classesCheck(operator: OperatorFacts): Check[] {
     {
       name,
       result: "warning",
-      message: "off: the operator may not list and watch workspaceclasses and namespaces in the whole cluster",
+      message:
+        "off: the operator does not have permission to list and watch workspaceclasses and namespaces in the whole cluster",
       fix: "If you use classes, set the chart value rbac.createClusterRole, and restart the operator.",
     },
   ];
@@ -217,13 +232,13 @@ async function isAllowed({ client, namespace, allNamespaces }: Context, permissi
 
 /** Not every user needs every permission, so a missing one is no failure. */
 export function permissionCheck({ group, resource, verb, needed }: Permission, isAllowed: boolean): Check {
-  const name = `You may ${verb} ${group === "" ? resource : `${resource}.${group}`}`;
+  const name = `Permission: ${verb} ${group === "" ? resource : `${resource}.${group}`}`;
   return isAllowed
     ? { name, result: "ok", message: `for ${needed}` }
     : {
         name,
         result: "warning",
-        message: `no: needed for ${needed}`,
+        message: `missing: needed for ${needed}`,
         fix: "Ask an administrator for a Role that allows it.",
       };
 }

@@ -1,9 +1,9 @@
 /** What behaves differently from the Go operator, by Stack: the list of docs/migration.md as pure rules. */
 import { normalizeStack, pulumiContainer, type Stack, type StackSpec } from "@pko/api";
 
-import type { StackDifference } from "../documents.ts";
+import { severities, type Severity, type StackDifference } from "../documents.ts";
 
-type Difference = Omit<StackDifference, "namespace" | "name">;
+type Difference = Omit<StackDifference, "namespace" | "name" | "severity">;
 
 interface Migrated {
   readonly stack: Stack;
@@ -12,52 +12,71 @@ interface Migrated {
   readonly others: ReadonlyMap<string, Stack>;
 }
 
-type Rule = (of: Migrated) => Difference | undefined;
+type Rule = (of: Migrated) => Difference | readonly Difference[] | undefined;
 
-const rules: readonly Rule[] = [
-  updateInProgress, // this operator cannot follow a run of the Go operator
-  plainHttp, // http:// repositories are rejected by default
-  unknownSshHost, // the key of the host must be in known_hosts
-  initContainersWithSource, // init containers do not see the program
-  customImage, // needs glibc, and git for a Git source
-  forbiddenTemplate, // templates that violate their security profile are rejected
-  fileBackend, // the pod is kept, and its state is at risk
-  verboseLog, // from level 9 on, the verbose log stays in the pod
-  continuedRetries, // retries continue after three failures
-  refreshChanges, // expectNoRefreshChanges works
-  previewedPrerequisite, // a previewed prerequisite is not deployed
-  sameArtifact, // content with the same digest is not deployed again
-  changedValues, // a changed Secret or ConfigMap triggers an update
-  longOutputs, // long outputs are only in the Secret
-];
+/**
+ * "What stops a Stack" of docs/migration.md blocks, if its spec or its status proves it. What depends on an image, a
+ * Secret or a script, which is not read, may block. Everything else on that page differs.
+ */
+const rules: Readonly<Record<Severity, readonly Rule[]>> = {
+  blocks: [
+    rejectedSpec, // this operator rejects the spec
+    updateInProgress, // this operator cannot follow a run of the Go operator
+    plainHttp, // http:// repositories are rejected by default
+    forbiddenTemplate, // templates that violate their security profile are rejected
+    previewedPrerequisite, // a previewed prerequisite is not deployed
+  ],
+  mayBlock: [
+    unknownSshHost, // the key of the host must be in known_hosts
+    initContainersWithSource, // init containers do not see the program
+    customImage, // needs glibc, and git for a Git source
+  ],
+  differs: [
+    advice, // this operator accepts the spec, and advises against a field
+    continuedRetries, // retries continue after three failures
+    refreshChanges, // expectNoRefreshChanges works
+    sameArtifact, // content with the same digest is not deployed again
+    changedValues, // a changed Secret or ConfigMap triggers an update
+    fileBackend, // the pod is kept, and its state is at risk
+    verboseLog, // from level 9 on, the verbose log stays in the pod
+    longOutputs, // long outputs are only in the Secret
+  ],
+};
 
-/** Everything that differs for these Stacks, sorted by Stack. */
+/** Everything that differs for these Stacks: what blocks first, then by Stack. */
 export function migrationDifferences(stacks: readonly Stack[]): StackDifference[] {
-  const names = Map.groupBy(stacks, ({ metadata }) => metadata.namespace ?? "");
-  return stacks
-    .toSorted((a, b) => idOf(a).localeCompare(idOf(b)))
-    .flatMap((stack) => {
-      const { namespace = "", name = "" } = stack.metadata;
-      const others = new Map((names.get(namespace) ?? []).map((each) => [each.metadata.name ?? "", each]));
-      const found = findings(stack).concat(rules.flatMap((rule) => rule({ stack, spec: stack.spec, others }) ?? []));
-      return found.map((difference) => Object.assign({ namespace, name }, difference));
-    });
+  const sorted = stacks.toSorted((a, b) => idOf(a).localeCompare(idOf(b)));
+  const namespaces = Map.groupBy(sorted, ({ metadata }) => metadata.namespace ?? "");
+  const migrated = [...namespaces.values()].flatMap(migratedStacks);
+  return severities.flatMap((severity) => migrated.flatMap((each) => differencesOf(each, severity)));
 }
 
 const idOf = ({ metadata }: Stack): string => `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
 
-/** What the operator itself reports about the spec. */
-function findings(stack: Stack): Difference[] {
+/** Of the Stacks of one namespace. */
+function migratedStacks(stacks: readonly Stack[]): Migrated[] {
+  const others = new Map(stacks.map((each) => [each.metadata.name ?? "", each]));
+  return stacks.map((stack) => ({ stack, spec: stack.spec, others }));
+}
+
+function differencesOf(migrated: Migrated, severity: Severity): StackDifference[] {
+  const { namespace = "", name = "" } = migrated.stack.metadata;
+  const found = rules[severity].flatMap((rule) => rule(migrated) ?? []);
+  return found.map((difference) => Object.assign({ severity, namespace, name }, difference));
+}
+
+function rejectedSpec({ stack }: Migrated): Difference[] {
   const normal = normalizeStack(stack);
   const problems = normal.ok ? [] : normal.problems;
-  return [
-    ...problems.map(({ field, message, remedy }) => ({
-      field,
-      message: `the Stack is rejected: ${message}`,
-      fix: remedy,
-    })),
-    ...normal.advice.map(({ field, message, remedy }) => ({ field, message, fix: remedy })),
-  ];
+  return problems.map(({ field, message, remedy }) => ({
+    field,
+    message: `the Stack is rejected: ${message}`,
+    fix: remedy,
+  }));
+}
+
+function advice({ stack }: Migrated): Difference[] {
+  return normalizeStack(stack).advice.map(({ field, message, remedy }) => ({ field, message, fix: remedy }));
 }
 
 function updateInProgress({ stack }: Migrated): Difference | undefined {

@@ -3,7 +3,7 @@ import { clusterChecks, specCheck } from "../check/cluster.ts";
 import { migrationDifferences } from "../check/migration.ts";
 import { flag, type Command, type Report } from "../command.ts";
 import type { Context } from "../context.ts";
-import { documentOf, type Check, type StackDifference } from "../documents.ts";
+import { documentOf, severities, type Check, type Severity, type StackDifference } from "../documents.ts";
 import { exitCodes, permissionText } from "../errors.ts";
 import { stacks } from "../kinds.ts";
 import { section, text, toned, type Block, type Tone } from "../output/blocks.ts";
@@ -13,18 +13,24 @@ export const check: Command = {
   name: "check",
   summary: "Check the cluster, the operator, the policies and your permissions",
   details:
-    "Exits with 1 if a check fails. With --migrate, lists every Stack that would behave differently from the Go operator. Use -A for all namespaces.",
+    "Exits with 1 if a check fails. With --migrate, lists what would behave differently from the Go operator, by Stack: first what blocks the migration, for which it also exits with 1. Use -A for all namespaces.",
   group: "Administer",
   allNamespaces: "alone",
   options: [{ flags: "--migrate", description: "List what differs from the Go operator, by Stack." }],
   async run(context, input) {
-    const [checks, found] = await Promise.all([clusterChecks(context), look("the Stacks", listStacks(context))]);
+    const isMigration = flag(input, "migrate");
+    const [checks, found] = await Promise.all([
+      clusterChecks(context, { isMigration }),
+      look("the Stacks", listStacks(context)),
+    ]);
     const items = found.kind === "seen" ? found.value.items : [];
     const all = [
       ...checks,
       found.kind === "hidden" ? hiddenStacks(permissionText(found.hidden.permission)) : specCheck(items),
     ];
-    return checkReport(all, flag(input, "migrate") ? migrationDifferences(items) : undefined);
+    // Without permission to list Stacks, nothing is known about them.
+    const isKnown = isMigration && found.kind !== "hidden";
+    return checkReport(all, isKnown ? migrationDifferences(items) : undefined);
   },
 };
 
@@ -34,11 +40,12 @@ const listStacks = async ({ client, namespace, allNamespaces }: Context) =>
 const hiddenStacks = (permission: string): Check => ({
   name: "Stacks",
   result: "unknown",
-  message: `cannot see them, because you may not ${permission}`,
+  message: `cannot see them: you do not have permission to ${permission}`,
 });
 
 export function checkReport(checks: Check[], differences?: StackDifference[]): Report {
-  const hasFailed = checks.some(({ result }) => result === "failed");
+  const hasFailed =
+    checks.some(({ result }) => result === "failed") || differences?.some(({ severity }) => severity === "blocks");
   return {
     document: documentOf("CheckReport", { checks, ...(differences && { differences }) }),
     blocks: [...checkBlocks(checks), ...(differences ? migrationBlocks(differences) : [])],
@@ -68,14 +75,27 @@ const general = [
   "For every Stack: its pod is deleted while it is idle, unless idleTimeoutSeconds is 0; failed updates are retried with backoff; and removing a reconcile request triggers nothing. See docs/migration.md.",
 ];
 
+const severityTitles: Readonly<Record<Severity, string>> = {
+  blocks: "Blocks the migration: correct this before you switch",
+  mayBlock: "May block the migration: check this before you switch",
+  differs: "Differs: nothing to do, unless you rely on the old behavior",
+};
+
 function migrationBlocks(differences: readonly StackDifference[]): Block[] {
+  const groups = severities.flatMap((severity) => {
+    const found = differences.filter((difference) => difference.severity === severity);
+    return section(`${severityTitles[severity]} (${found.length})`, differenceTable(found));
+  });
+  const nothing = differences.length > 0 ? [] : [text("No Stack has anything else that differs.")];
+  return [...section("Compared with the Go operator", [...general.map(text), ...nothing]), ...groups];
+}
+
+function differenceTable(differences: readonly StackDifference[]): Block[] {
   const columns = [{ title: "STACK" }, { title: "FIELD" }, { title: "WHAT DIFFERS AND WHAT TO DO", wraps: true }];
   const rows = differences.map(({ namespace, name, field, message, fix }) => [
     `${namespace}/${name}`,
     field,
     `${message}; ${fix}`,
   ]);
-  const table: Block[] =
-    rows.length > 0 ? [{ kind: "table", columns, rows }] : [text("No Stack has anything else that differs.")];
-  return section("Compared with the Go operator", [...general.map(text), ...table]);
+  return rows.length > 0 ? [{ kind: "table", columns, rows }] : [];
 }

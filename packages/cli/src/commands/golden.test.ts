@@ -260,16 +260,25 @@ const screens: Readonly<Record<string, readonly Block[]>> = {
         name: "Policy for Approvals",
         result: "unknown",
         message:
-          "cannot see it, because you may not list validatingadmissionpolicies.admissionregistration.k8s.io in the whole cluster",
+          "cannot see it: you do not have permission to list validatingadmissionpolicies.admissionregistration.k8s.io in the whole cluster",
       },
     ],
     [
       {
+        severity: "blocks",
         namespace: "shop",
         name: "orders",
         field: "spec.projectRepo",
         message: "plain http is rejected by default",
         fix: "use https, or set the chart value git.allowHttp",
+      },
+      {
+        severity: "differs",
+        namespace: "shop",
+        name: "website",
+        field: "spec.secretsRef",
+        message: "a changed value in a Secret or ConfigMap triggers an update within about a minute",
+        fix: "nothing, unless you rely on the opposite",
       },
     ],
   ).blocks,

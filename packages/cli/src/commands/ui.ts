@@ -62,7 +62,7 @@ async function contextName({ io }: Context, input: Input): Promise<string | unde
 function listenError(error: unknown, port: number): unknown {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code !== "EADDRINUSE" && code !== "EACCES") return error;
-  const reason = code === "EACCES" ? "you may not use it" : "another program uses it";
+  const reason = code === "EACCES" ? "you do not have permission to use it" : "another program uses it";
   return new CliError(`Cannot listen on port ${port}: ${reason}.`, { fix: "Choose another one with --port." });
 }
 

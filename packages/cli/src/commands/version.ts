@@ -30,7 +30,8 @@ export const clientVersion: Command = {
       ["Kubernetes", kubernetes],
       [
         "operator",
-        operator ?? (crd.kind === "hidden" ? "unknown: you may not read its CRDs" : "unknown or not installed"),
+        operator ??
+          (crd.kind === "hidden" ? "unknown: you do not have permission to get its CRDs" : "unknown or not installed"),
       ],
     ];
     return {

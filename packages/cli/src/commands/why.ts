@@ -13,7 +13,7 @@ export const why: Command = {
   name: "why",
   summary: "Find out why a Stack is not up to date, and what to do",
   details:
-    "Follows prerequisites and outputs of other Stacks to the root cause. It reads only what you may read; what it could not see is listed.",
+    "Follows prerequisites and outputs of other Stacks to the root cause. It reads only what you have permission to read; what it could not see is listed.",
   group: "See",
   args: [stackArgument],
   async run(context, input) {

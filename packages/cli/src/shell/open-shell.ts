@@ -154,7 +154,7 @@ async function recordEvent({ client, namespace, io }: Context, stack: Stack, not
     });
   } catch (error) {
     if (!isForbidden(error)) throw error;
-    io.err("You may not create events: only the annotation of the Stack records the shell.\n");
+    io.err("You do not have permission to create events: only the annotation of the Stack records the shell.\n");
   }
 }
 
