@@ -1,4 +1,4 @@
-/** The addresses of the published chart and manifest on the pages, and what Artifact Hub shows about the chart. */
+/** The addresses of a release on the pages, and what Artifact Hub shows about the chart. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -12,12 +12,28 @@ import { pages, root, type Page } from "./pages.ts";
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
+/** The manifest of a clone also names the published image. */
+const released = [chartAddress, "/releases/download/", "deploy/quickstart/install.yaml"];
 const namesRelease = ({ blocks }: Page): boolean =>
-  blocks.some(({ text }) => text.includes(chartAddress) || text.includes("/releases/download/"));
+  blocks.some(({ text }) => released.some((address) => text.includes(address)));
 const installing = pages.filter(namesRelease);
 
+interface KrewManifest {
+  readonly spec: { readonly platforms: readonly { readonly uri: string }[] };
+}
+
+const { spec: plugin } = parse(read("deploy/krew/pulumi.yaml")) as KrewManifest;
+const krewFile = "krew-pulumi.yaml";
+const downloads = new Set([
+  manifestUrl,
+  manifestUrl.replace(/[^/]+$/, krewFile),
+  ...plugin.platforms.map(({ uri }) => uri),
+]);
+
 test("every page that installs something names the published chart or manifest", () => {
-  expect(installing.map(({ path }) => path)).toContain("README.md");
+  const paths = new Set(installing.map(({ path }) => path));
+  const some = ["README.md", "docs/cli.md", "examples/install-from-pulumi/README.md"];
+  expect(some.filter((path) => !paths.has(path))).toEqual([]);
   expect(installing.length).toBeGreaterThan(14);
   const commands = pages.flatMap(({ path, blocks }) =>
     blocks
@@ -37,7 +53,7 @@ describe("the version that is installed is the current one, and there is a way u
       const charts = [...text.matchAll(/oci:\/\/\S+( --version \S+)?/g)].map(([found]) => found);
       const urls = [...text.matchAll(/https:\S+\/releases\/download\/\S+/g)].map(([found]) => found);
       expect(charts.filter((chart) => chart !== chartArguments.join(" "))).toEqual([]);
-      expect(urls.filter((url) => url !== manifestUrl && !url.includes("kubectl-pulumi"))).toEqual([]);
+      expect(urls.filter((url) => !downloads.has(url))).toEqual([]);
       expect(links.some((link) => link.endsWith("#install-from-a-clone"))).toBe(true);
     });
   }
@@ -48,6 +64,10 @@ test("the release workflow publishes to these addresses", () => {
   const [, owner = "", repository = ""] = /github\.com\/([^/]+)\/([^/]+)\//.exec(manifestUrl) ?? [];
   const charts = env["CHARTS"]?.replace("${{ github.repository_owner }}", owner);
   expect(`oci://${charts}/${repository}`).toBe(chartAddress);
+});
+
+test("a release contains the manifest for krew", () => {
+  expect(read("hack/cluster/src/release.ts")).toContain(`"${krewFile}"`);
 });
 
 describe("on Artifact Hub", () => {

@@ -52,6 +52,8 @@ const checks: Readonly<Record<string, (command: Command) => void | Promise<void>
   grep: ({ words }) => expect(Bun.spawnSync(["grep", ...words.slice(1)], { stdin: new Uint8Array() }).exitCode).toBe(1),
   sudo: ({ words }) => expect(words[1]).toBe("install"),
   base64: checkHelp,
+  curl: checkHelp,
+  tar: checkHelp,
   gunzip: checkHelp,
   tee: ({ words }) => expect(words[1]).toMatch(/^[a-z-]+\.json$/),
   git: ({ words }) => expect(["clone", "push"]).toContain(words[1] ?? ""),
@@ -79,10 +81,11 @@ const kindVerbs = new Set(["get", "describe", "delete", "wait", "annotate", "lab
 async function checkKubectl(command: Command): Promise<void> {
   const [, verb = "", kind = ""] = command.words;
   if (verb === "pulumi") return await checkPlugin(command);
+  if (verb === "krew") return checkKrew(command);
   const help = (await helpOnce(similarTo(command))) ?? (await helpWith([command]));
   expect(help).toContain(`kubectl ${verb}`);
   for (const file of valuesOf(command, "-f", "--filename", "--patch-file", "-k"))
-    if (!isElsewhere(file)) checkFile(file);
+    if (!isElsewhere(file) && !shownFiles.has(file)) checkFile(file);
   if (!kindVerbs.has(verb) || kind.startsWith("-")) return;
   const names = kind.split(",").map((name) => name.split(/[/.]/, 1)[0] ?? "");
   for (const name of names) expect(kinds).toContain(name);
@@ -90,6 +93,15 @@ async function checkKubectl(command: Command): Promise<void> {
     await explainOnce(`${names[0]}${path}`);
   }
 }
+
+/** Files that a reader writes: the first line of the YAML block is a comment with the name. */
+const shownFiles = new Set(
+  pages.flatMap(({ blocks }) =>
+    blocks
+      .filter(({ language }) => language === "yaml")
+      .flatMap(({ text }) => /^# (\S+\.yaml)\n/.exec(text)?.[1] ?? []),
+  ),
+);
 
 /** Standard input, or a URL, which test/docs/published.test.ts checks. */
 const isElsewhere = (file: string): boolean => file === "-" || file.startsWith("https://");
@@ -136,6 +148,11 @@ async function checkPlugin({ words }: Command): Promise<void> {
   const io = { ...processIo(new AbortController().signal), err: (text: string) => void errors.push(text) };
   const { kind } = await parseArguments(words.slice(2), pluginCommands, io);
   expect({ kind, errors }).toEqual({ kind: "command", errors: [] });
+}
+
+/** krew is not installed here. test/docs/published.test.ts checks the URL. */
+function checkKrew({ words }: Command): void {
+  expect(words.slice(2).join(" ")).toMatch(/^install --manifest-url=https:\S+$/);
 }
 
 /** The fields of a JSONPath, up to the last one that is in the schema; of a list, those by which it is filtered. */
