@@ -4,22 +4,37 @@ import { metricsRegistry, type ApiObject } from "@pko/kube";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 import type { Pod } from "kubernetes-types/core/v1";
 
+import { whyNotStarted } from "./workspace/observe/pod.ts";
 import { exposeWorkspaces } from "./workspace-metrics.ts";
 
 const namespace = "team";
 
 /** Workspaces with the replicas of their StatefulSet and the phase of their pod, if these exist. */
-const workspaces: Readonly<Record<string, { replicas?: number; phase?: string }>> = {
-  busy: { replicas: 1, phase: "Running" },
-  unschedulable: { replicas: 1, phase: "Pending" },
-  rejected: { replicas: 1 },
-  idle: { replicas: 0 },
-  terminating: { replicas: 0, phase: "Running" },
-  new: {},
-  outwaited: { replicas: 0 },
-};
+const workspaces: Readonly<Record<string, { replicas?: number; phase?: string; notStarted?: true; isStalled?: true }>> =
+  {
+    busy: { replicas: 1, phase: "Running" },
+    unschedulable: { replicas: 1, phase: "Pending" },
+    rejected: { replicas: 1 },
+    idle: { replicas: 0 },
+    terminating: { replicas: 0, phase: "Running" },
+    new: {},
+    outwaited: { replicas: 0, notStarted: true },
+    startedLater: { replicas: 1, phase: "Running", notStarted: true },
+    outwaitedAndStalled: { replicas: 0, notStarted: true, isStalled: true },
+  };
 
-const workspace = (name: string): Workspace => ({ ...workspaceKind, metadata: { namespace, name } });
+const stalled = {
+  type: "Stalled",
+  status: "True",
+  reason: "InitializationFailed",
+  message: "",
+  lastTransitionTime: "",
+} as const;
+const workspace = (name: string): Workspace => ({
+  ...workspaceKind,
+  metadata: { namespace, name },
+  ...(workspaces[name]?.isStalled && { status: { conditions: [stalled] } }),
+});
 
 function exposed(): string {
   const registry = metricsRegistry();
@@ -30,11 +45,15 @@ function exposed(): string {
     workspaces: { list: () => names.map(workspace) },
     statefulSets: {
       get(key) {
-        const replicas = find(key, statefulSetNameOf)?.replicas;
-        return replicas === undefined ? undefined : ({ metadata: {}, spec: { replicas } } as ApiObject<StatefulSet>);
+        const { replicas, notStarted } = find(key, statefulSetNameOf) ?? {};
+        if (replicas === undefined) return undefined;
+        const annotations: Record<string, string> = notStarted
+          ? { "auto.pulumi.com/not-started": "no such image" }
+          : {};
+        return { metadata: { annotations }, spec: { replicas } } as ApiObject<StatefulSet>;
       },
     },
-    hasNotStarted: (key) => key === `${namespace}/outwaited`,
+    hasNotStarted: (statefulSet) => whyNotStarted(statefulSet) !== undefined,
     pods: {
       get(key) {
         const phase = find(key, podNameOf)?.phase;
@@ -47,9 +66,9 @@ function exposed(): string {
 
 test("counts the workspaces whose pod is running, pending or missing, and those that are scaled to zero", () => {
   expect(exposed().match(/^workspaces\{.*$/gm)).toEqual([
-    'workspaces{state="running"} 1',
+    'workspaces{state="running"} 2',
     'workspaces{state="pending"} 3',
-    'workspaces{state="scaledToZero"} 3',
+    'workspaces{state="scaledToZero"} 4',
   ]);
 });
 

@@ -45,7 +45,7 @@ import { exposeWorkspaces } from "../workspace-metrics.ts";
 import { workspaceEvents } from "./events.ts";
 import { remember, retryImmediately, type WorkspaceMemory } from "./memory.ts";
 import { observeWorkspace, type WorkspaceStores, type WorkspaceWorld } from "./observe/index.ts";
-import { hasNoShell } from "./observe/pod.ts";
+import { hasNoShell, whyNotStarted } from "./observe/pod.ts";
 import { preemptionReader } from "./preemptions.ts";
 import type { Outcome } from "./outcome.ts";
 import { performWorkspace, quietSteps } from "./perform/index.ts";
@@ -144,7 +144,7 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
   const { client, reflectors, ca, preparations, githubApps, events, clearances, references, settings, traces } =
     options;
   const memory = new Map<Key, WorkspaceMemory>();
-  if (options.metrics) exposeStates(options.metrics, reflectors, memory);
+  if (options.metrics) exposeStates(options.metrics, reflectors);
   const world = worldOf(options, memory);
   const performer: Performer = {
     client,
@@ -196,13 +196,12 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
 function exposeStates(
   metrics: Registry,
   { workspaces: own, statefulSets, pods }: WorkspaceControllerOptions["reflectors"],
-  memory: WorkspaceWorld["memory"],
 ): void {
   exposeWorkspaces(metrics, {
     workspaces: own.store,
     statefulSets: statefulSets.store,
     pods: pods.store,
-    hasNotStarted: (key) => memory.get(key)?.notStarted !== undefined,
+    hasNotStarted: (statefulSet) => whyNotStarted(statefulSet) !== undefined,
   });
 }
 

@@ -9,8 +9,8 @@ import {
   type WorkspaceMemory,
 } from "./memory.ts";
 import type { Outcome } from "./outcome.ts";
+import { planWorkspace } from "./rules/index.ts";
 import { ago, given, input, notReady, now, retryAt, set, view, type Trait } from "./testing/views.ts";
-import type { WorkspaceView } from "./view.ts";
 
 const key: Key = "team/web";
 const failed: Outcome = {
@@ -67,6 +67,24 @@ describe("a failed preparation", () => {
     expect(trying.retry).toMatchObject({ failures: 1, dueAt: Infinity });
   });
 
+  test("has begun when its new pod was requested, and not later", () => {
+    const due = { now, monotonic: 5000, memory: failedOnce() };
+    const backedOff = view(
+      notReady(999, "InstallationFailed"),
+      set({ replicas: 0, backedOffGeneration: 2 }),
+      retryAt(now),
+    );
+    const memory = remember(backedOff, planWorkspace(backedOff), due);
+    const later = { now: now + 7000, monotonic: 12_000, memory };
+    const retry = retryOf(workspace, later);
+    expect(retry).toEqual({ failures: 1, at: Infinity, since: now });
+    const starting = { ...view(notReady(999, "InstallationFailed"), set()), now: later.now, ...(retry && { retry }) };
+    expect(remember(starting, planWorkspace(starting), later)).toEqual({
+      ...memory,
+      written: { uid: "s1", generation: 1 },
+    });
+  });
+
   test("is due immediately when an input changed or a reconcile was requested, and never for another spec", () => {
     const memory = new Map([[key, failedOnce()]]);
     const times = () => ({ now, monotonic: 1001, memory: memory.get(key) });
@@ -111,21 +129,6 @@ test("state that would be lost with the pod is remembered until the inputs are r
   const { inputs: _, ...withoutInputs } = view();
   expect(remember(withoutInputs, unchanged, { ...moment, memory }).losesState).toBe(true);
   expect(remember(view(), unchanged, { ...moment, memory }).losesState).toBeUndefined();
-});
-
-describe("why a pod did not start", () => {
-  const scaleToZero = { kind: "scaleToZero", uid: "set", notStarted: "no such image" } as const;
-  const memory = remember(view(), { steps: [scaleToZero], outcome: { kind: "unchanged" } }, moment);
-  const waiting = { kind: "waitingForSlot", message: "" } as const;
-  const after = (outcome: Outcome, slot: WorkspaceView["slot"]) =>
-    remember(view(given({ slot, notStarted: "no such image" })), plan(outcome), moment).notStarted;
-
-  test("is remembered while the workspace waits for a slot, and no longer", () => {
-    expect(memory.notStarted).toBe("no such image");
-    expect(after(waiting, { kind: "none" })).toBe("no such image");
-    expect(after({ kind: "ready", address: "a" }, { kind: "none" })).toBeUndefined();
-    expect(after({ kind: "unchanged" }, { kind: "held", forMs: 0, isWanted: false })).toBeUndefined();
-  });
 });
 
 describe("a valid certificate is not read again", () => {

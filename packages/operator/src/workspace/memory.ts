@@ -18,6 +18,8 @@ interface RememberedRetry {
   readonly failures: number;
   /** Infinity while an attempt is in progress. */
   readonly dueAt: number;
+  /** When the attempt in progress began. */
+  readonly since?: number;
   /** Of the spec that failed: a new spec starts from zero. */
   readonly generation: number;
   /** The reconcile request of the last attempt: a new request does not wait. */
@@ -34,8 +36,6 @@ export interface WorkspaceMemory {
   readonly written?: WrittenStatefulSet;
   readonly conflictSince?: number;
   readonly certificate?: RememberedCertificate;
-  /** Why its pod was deleted before it started. */
-  readonly notStarted?: string;
   /** The workspace would lose its backend's state with its pod, so it makes no room for others. */
   readonly losesState?: true;
 }
@@ -49,9 +49,14 @@ export function retryOf(
 ): Retry | undefined {
   const retry = memory?.retry;
   if (retry?.generation !== (metadata.generation ?? 0)) return undefined;
-  const { failures, dueAt } = retry;
+  const { failures, dueAt, since } = retry;
   const isRequested = Number.isFinite(dueAt) && retry.request !== reconcileRequest({ metadata });
-  return { failures, at: isRequested ? 0 : now + (dueAt - monotonic) };
+  const onWallClock = (time: number): number => now + (time - monotonic);
+  return {
+    failures,
+    at: isRequested ? 0 : onWallClock(dueAt),
+    ...(since !== undefined && { since: onWallClock(since) }),
+  };
 }
 
 /** A start and an update take many passes, and nothing has a reason to change the certificate in between. */
@@ -83,23 +88,14 @@ export function remember(view: WorkspaceView, plan: WorkspacePlan, moment: Works
   const { kind } = plan.outcome;
   const conflictSince = conflictStart(view, { isUnchanged: kind === "unchanged", isBlocked: kind === "blocked" });
   const certificate = rememberedCertificate(view, moment);
-  const notStarted = rememberedReason(view, plan);
   const losesState = inputs ? inputs.ephemeralState !== undefined : moment.memory?.losesState;
   return {
     ...(retry && { retry }),
     ...(written && { written }),
     ...(conflictSince !== undefined && { conflictSince }),
     ...(certificate && { certificate }),
-    ...(notStarted !== undefined && { notStarted }),
     ...(losesState && { losesState }),
   };
-}
-
-/** Until the workspace has another slot. */
-function rememberedReason(view: WorkspaceView, { outcome, steps }: WorkspacePlan): string | undefined {
-  for (const step of steps) if (step.kind === "scaleToZero" && step.notStarted !== undefined) return step.notStarted;
-  const isWaiting = outcome.kind === "waitingForSlot" || outcome.kind === "unchanged" || outcome.kind === "waiting";
-  return isWaiting && view.slot.kind !== "held" ? view.notStarted : undefined;
 }
 
 /** The outcomes after which there is nothing to retry. */
@@ -131,7 +127,7 @@ function rememberedRetry(
     // What is remembered already has the right time, even if an input changed during this pass.
     return known && isRetryScheduled(view) ? known : onMonotonicClock(retryAfterFailure(view, outcome.failure));
   }
-  if (isRetrying) return onMonotonicClock({ failures: known?.failures ?? 0, at: Infinity });
+  if (isRetrying) return { ...onMonotonicClock({ failures: known?.failures ?? 0, at: Infinity }), since: monotonic };
   if (isBackedOff(view) && !known) return onMonotonicClock(retryWhileBackedOff(view));
   return settled.has(outcome.kind) ? undefined : known;
 }
@@ -139,6 +135,8 @@ function rememberedRetry(
 /** The preparation that failed is repeated in its pod, or in a new one. */
 const isAttempted = ({ isRetried }: WorkspaceView, { steps }: WorkspacePlan): boolean =>
   isRetried === true || steps.some(({ kind }) => kind === "applyObjects");
+
+export const isAttemptInProgress = (memory: WorkspaceMemory | undefined): boolean => memory?.retry?.dueAt === Infinity;
 
 /** An input has changed, which may be why the preparation failed: the next attempt is due immediately. */
 export function retryImmediately(memory: Map<Key, WorkspaceMemory>, key: Key): void {

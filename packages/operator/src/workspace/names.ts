@@ -12,5 +12,7 @@ export const builtHashAnnotation = "auto.pulumi.com/built-hash";
 export const imageWithoutShellAnnotation = "auto.pulumi.com/image-without-shell";
 /** On the StatefulSet: the Workspace's generation whose preparation failed before the StatefulSet was scaled to zero. */
 export const backedOffAnnotation = "auto.pulumi.com/put-away";
+/** On the StatefulSet: why its pod has not started, if it was scaled to zero because others waited for its slot. */
+export const notStartedAnnotation = "auto.pulumi.com/not-started";
 /** On the StatefulSet: when its controller was last made to retry the creation of the pod. */
 export const podRetriedAnnotation = "auto.pulumi.com/pod-retried-at";

@@ -4,7 +4,8 @@ import type { ApiObject } from "@pko/kube";
 import type { Pod } from "kubernetes-types/core/v1";
 
 import { unlimitedSlots } from "../shared/channels/slots.ts";
-import { now, settings } from "./testing/views.ts";
+import { notReady, now, settings, view } from "./testing/views.ts";
+import type { WorkspaceMemory } from "./memory.ts";
 import type { WorkspaceStores } from "./observe/index.ts";
 import { preemptionReader } from "./preemptions.ts";
 
@@ -59,4 +60,32 @@ test("none is read while no pod wants room", () => {
   const { read, scans } = counted([]);
   read({ now, monotonic: 0 });
   expect(scans()).toBe(0);
+});
+
+/** Whether a workspace whose preparation failed makes room. */
+function makesRoom(memory: WorkspaceMemory): boolean {
+  const { workspace } = view(notReady(60, "InstallationFailed"));
+  const owner = { apiVersion: "apps/v1", kind: "StatefulSet", name: "web-workspace", uid: "s0", controller: true };
+  const pod = {
+    ...unschedulable,
+    metadata: { name: "web-workspace-0", namespace: "team", ownerReferences: [owner] },
+    status: {},
+  };
+  const none = { get: () => undefined, list: () => [], byIndex: () => [], activeByIndex: () => [] };
+  const stores = {
+    workspaces: { ...none, list: () => [workspace] },
+    pods: { ...none, get: () => pod, byIndex: () => [unschedulable] },
+    statefulSets: none,
+    updates: none,
+    settings,
+    slots: unlimitedSlots,
+    memory: new Map([["team/web", memory]]),
+  };
+  return preemptionReader(stores as unknown as WorkspaceStores)({ now, monotonic: 0 }).victims.has("team/web");
+}
+
+test("a failed workspace makes room between attempts, and not during one", () => {
+  const retry = { failures: 3, generation: 2, request: "" };
+  expect(makesRoom({ retry: { ...retry, dueAt: 60_000 } })).toBe(true);
+  expect(makesRoom({ retry: { ...retry, dueAt: Infinity, since: 0 } })).toBe(false);
 });

@@ -8,6 +8,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import { parseTimestamp } from "../shared/parse-timestamp.ts";
 import { workspaceOfPod } from "../shared/pods/workspace-pod.ts";
+import { isAttemptInProgress } from "./memory.ts";
 import { makesRoom, planPreemptions, wantsRoom, type UnschedulablePod } from "./idle/preemption.ts";
 import { isUnschedulable, schedulingCondition } from "./pod/explain-pod.ts";
 import type { Candidate, Preemptions } from "./view.ts";
@@ -64,13 +65,15 @@ function unschedulablePods({ pods }: Pick<WorkspaceStores, "pods">): Unschedulab
 
 function candidateFor(stores: WorkspaceStores, workspace: Workspace): Candidate | undefined {
   const pod = findPod(stores, workspace);
-  if (!pod) return undefined;
+  const memory = stores.memory.get(keyOf(workspace));
+  // Its status still shows that the last attempt failed, but it needs its pod.
+  if (!pod || isAttemptInProgress(memory)) return undefined;
   const { idleTimeoutSeconds } = workspace.spec ?? {};
   return {
     workspace,
     pod,
     updates: observeUpdates(stores, workspace, pod),
     idleTimeoutMs: idleTimeoutSeconds === undefined ? stores.settings.idleTimeoutMs : idleTimeoutSeconds * 1000,
-    losesState: stores.memory.get(keyOf(workspace))?.losesState === true,
+    losesState: memory?.losesState === true,
   };
 }

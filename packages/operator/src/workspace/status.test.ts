@@ -4,7 +4,7 @@ import type { PrepareFailure } from "@pko/rpc";
 
 import type { Outcome } from "./outcome.ts";
 import { withoutProgress, workspaceStatus } from "./status.ts";
-import { changed, ready, status, view } from "./testing/views.ts";
+import { changed, ready, retryAt, status, view } from "./testing/views.ts";
 
 const failure: PrepareFailure = { phase: "install", reason: "installFailed", message: "npm failed", lines: ["ERR!"] };
 
@@ -80,6 +80,19 @@ describe("status", () => {
       "2030-01-01T00:00:00Z",
     );
     expect(workspaceStatus(seen, { kind: "unchanged" })).toBe(seen.workspace.status as never);
+  });
+
+  test("keeps everything about a failure while it is retried, also the condition behind the alert", () => {
+    const failed = view(status(workspaceStatus(view(), { kind: "failed", failure })), retryAt(Infinity));
+    const before = failed.workspace.status;
+    expect(before?.conditions?.map(({ type }) => type)).toEqual(["Ready", "Stalled"]);
+    expect(workspaceStatus(failed, { kind: "waiting", message: "m", isStuck: false })).toBe(before as never);
+    expect(workspaceStatus(failed, { kind: "ready", address: "a:1" }).conditions).toMatchObject([{ status: "True" }]);
+    const other = { ...failure, phase: "source", message: "no route" } as const;
+    expect(workspaceStatus(failed, { kind: "failed", failure: other }).conditions).toMatchObject([
+      { reason: "InitializationFailed" },
+      { reason: "InitializationFailed" },
+    ]);
   });
 
   test("reports the current generation", () => {

@@ -7,8 +7,8 @@ import { conditionAt } from "../shared/objects/conditions.ts";
 import { truncate } from "../shared/truncate.ts";
 import * as messages from "./messages.ts";
 import type { Outcome } from "./outcome.ts";
-import { isTransient } from "./prepare/retry.ts";
-import type { WorkspaceView } from "./view.ts";
+import { isRetryScheduled, isTransient } from "./prepare/retry.ts";
+import { isFailed, type WorkspaceView } from "./view.ts";
 
 /** What the conditions report. */
 interface Verdict {
@@ -23,7 +23,7 @@ type ReportedOutcome = Exclude<Outcome, { kind: "unchanged" }>;
 export function workspaceStatus(view: WorkspaceView, outcome: Outcome): WorkspaceStatus {
   const { workspace, now } = view;
   const { status: before = {}, metadata } = workspace;
-  if (outcome.kind === "unchanged") return before;
+  if (outcome.kind === "unchanged" || isProgressOfRetry(view, outcome)) return before;
   const { isReady, isStalled, reason, message } = verdictOn(outcome);
   const readyStatus = isReady ? "True" : "False";
   const ready = conditionAt(workspace, { type: "Ready", status: readyStatus, reason, message }, now);
@@ -40,6 +40,20 @@ export function workspaceStatus(view: WorkspaceView, outcome: Outcome): Workspac
     conditions: [ready, ...(stalled ? [stalled] : [])],
   };
 }
+
+/**
+ * A failed preparation is retried, in its pod or in a new one: the status stays until the result is known. Otherwise, each attempt
+ * would resolve the alert for the failure. A person or an Update that wakes the workspace before the next attempt sees its progress.
+ */
+function isProgressOfRetry(view: WorkspaceView, outcome: ReportedOutcome): boolean {
+  if (!view.retry || !isFailed(view.workspace)) return false;
+  if (outcome.kind === "preparing") return true;
+  const isAwaited = startOutcomes.has(outcome.kind) && !("isStuck" in outcome && outcome.isStuck);
+  return isAwaited && !isRetryScheduled(view);
+}
+
+/** The pod of an attempt does not exist yet, or it has not started. */
+const startOutcomes: ReadonlySet<Outcome["kind"]> = new Set<Outcome["kind"]>(["waiting", "waitingForSlot", "rolling"]);
 
 /** It is about the current spec, and so are the states ready and idle. */
 function comparisonAfter(before: WorkspaceStatus, outcome: ReportedOutcome): Pick<WorkspaceStatus, "unchangedSince"> {

@@ -56,6 +56,8 @@ export interface StatefulSetFacts {
   readonly isDeleting: boolean;
   /** The generation of the Workspace for which it is scaled to zero, because the preparation failed. */
   readonly backedOffGeneration?: number;
+  /** Why its pod was deleted before it started, while it waits for another slot. */
+  readonly notStarted?: string;
 }
 
 export interface UpdateFacts {
@@ -122,6 +124,8 @@ export interface Retry {
   readonly failures: number;
   /** When the next attempt is due; Infinity while one is in progress. */
   readonly at: number;
+  /** When the attempt in progress began. */
+  readonly since?: number;
 }
 
 export interface WrittenStatefulSet {
@@ -170,8 +174,6 @@ export interface WorkspaceView extends StepFacts {
   readonly retry?: Retry;
   /** The StatefulSet as this process last wrote it; unknown after a restart. */
   readonly written?: WrittenStatefulSet;
-  /** Why its pod was deleted before it started, while it waits for another slot; unknown after a restart. */
-  readonly notStarted?: string;
   /** Since when an object of another owner has had a name that is needed; unknown after a restart. */
   readonly conflictSince?: number;
 }
@@ -224,6 +226,11 @@ export function idleSince(workspace: Workspace, updates: readonly UpdateFacts[],
 /** How long the Ready condition has had its status. */
 export function msSinceTransition({ now, workspace }: Pick<WorkspaceView, "now" | "workspace">): number {
   return now - (parseTimestamp(readyCondition(workspace)?.lastTransitionTime) ?? now);
+}
+
+/** How long it has waited for the same: the status does not show when a failed preparation is attempted again. */
+export function msWaiting(view: Pick<WorkspaceView, "now" | "workspace" | "retry">): number {
+  return Math.min(msSinceTransition(view), view.now - (view.retry?.since ?? -Infinity));
 }
 
 /** Ready and scaled to zero: nothing needs a pod. */

@@ -48,7 +48,7 @@ export function observeWorkspace(
   const statefulSet = observeStatefulSet(world, workspace);
   const pod = findPod(world, workspace);
   const retry = retryOf(workspace, moment);
-  const { written, conflictSince, notStarted } = moment.memory ?? {};
+  const { written, conflictSince } = moment.memory ?? {};
   const podFacts = pod && observePod(world, workspace, pod);
   const certificate = knownCertificate(moment, world.settings.certificateMs);
   return {
@@ -67,6 +67,5 @@ export function observeWorkspace(
     ...(retry && { retry }),
     ...(written && { written }),
     ...(conflictSince !== undefined && { conflictSince }),
-    ...(notStarted !== undefined && { notStarted }),
   };
 }

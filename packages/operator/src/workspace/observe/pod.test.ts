@@ -5,7 +5,7 @@ import type { ApiObject } from "@pko/kube";
 import type { StatefulSet } from "kubernetes-types/apps/v1";
 
 import { pod, set, view } from "../testing/views.ts";
-import { statefulSetIndexers, withImageOfTemplate } from "./pod.ts";
+import { statefulSetIndexers, whyNotStarted, withImageOfTemplate } from "./pod.ts";
 
 describe("an image without a shell is known", () => {
   const [index] = Object.values(statefulSetIndexers);
@@ -26,6 +26,17 @@ describe("an image without a shell is known", () => {
     expect(index?.(recording({ kind: "Deployment" }))).toEqual([]);
     expect(index?.(recording({ controller: false }))).toEqual([]);
   });
+});
+
+test("why a pod did not start is known until it is created again", () => {
+  const scaledTo = (replicas: number): ApiObject<StatefulSet> => ({
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: { annotations: { "auto.pulumi.com/not-started": "no such image" } },
+    spec: { replicas, serviceName: "web", selector: {}, template: {} },
+  });
+  expect(whyNotStarted(scaledTo(0))).toBe("no such image");
+  expect(whyNotStarted(scaledTo(1))).toBeUndefined();
 });
 
 describe("an image without a shell that admission changed", () => {

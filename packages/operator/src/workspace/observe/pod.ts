@@ -7,7 +7,12 @@ import type { Pod } from "kubernetes-types/core/v1";
 import type { AgentPod, Preparations } from "../../agents/agents.ts";
 import { conflictMessage } from "../../shared/objects/ownership.ts";
 import { judgePod, podNameOf, podOwner } from "../../shared/pods/workspace-pod.ts";
-import { backedOffAnnotation, builtHashAnnotation, imageWithoutShellAnnotation } from "../names.ts";
+import {
+  backedOffAnnotation,
+  builtHashAnnotation,
+  imageWithoutShellAnnotation,
+  notStartedAnnotation,
+} from "../names.ts";
 import { hasRun } from "./updates.ts";
 import { podFacts } from "../pod/pod-facts.ts";
 import type { PodFacts, StatefulSetFacts } from "../view.ts";
@@ -99,6 +104,7 @@ export function observeStatefulSet(world: PodWorld, workspace: Workspace): State
   const { metadata, spec, status } = statefulSet;
   const backedOffGeneration = metadata.annotations?.[backedOffAnnotation];
   const imageWithoutShell = metadata.annotations?.[imageWithoutShellAnnotation];
+  const notStarted = whyNotStarted(statefulSet);
   return {
     uid: metadata.uid ?? "",
     generation: metadata.generation ?? 0,
@@ -108,5 +114,10 @@ export function observeStatefulSet(world: PodWorld, workspace: Workspace): State
     ...(isObserved(statefulSet) && status?.updateRevision && { updateRevision: status.updateRevision }),
     isDeleting: metadata.deletionTimestamp !== undefined,
     ...(backedOffGeneration !== undefined && { backedOffGeneration: Number(backedOffGeneration) }),
+    ...(notStarted !== undefined && { notStarted }),
   };
 }
+
+/** Why its pod was deleted before it started; undefined as soon as the pod is created again. */
+export const whyNotStarted = ({ metadata, spec }: ApiObject<StatefulSet>): string | undefined =>
+  spec?.replicas === 0 ? metadata.annotations?.[notStartedAnnotation] : undefined;

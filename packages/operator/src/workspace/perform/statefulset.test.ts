@@ -3,7 +3,7 @@ import type { KubeObject } from "@pko/kube";
 
 import { set, view } from "../testing/views.ts";
 import type { Performer, WorkspacePerformed } from "./owned.ts";
-import { restoreStatefulSet } from "./statefulset.ts";
+import { restoreStatefulSet, scaleToZero } from "./statefulset.ts";
 
 const observed = view(set());
 
@@ -32,4 +32,38 @@ test("so does restoring one of which the API server has an earlier generation, b
   const { uid = "", generation = 0 } = observed.statefulSet ?? {};
   expect(await restore(withGeneration(generation))).toEqual({ kind: "done", facts: { written: { uid, generation } } });
   expect(await restore(withGeneration(generation - 1))).toEqual({ kind: "stale" });
+});
+
+/** The annotations with which the StatefulSet is scaled to zero. */
+async function annotationsOf(why: { notStarted?: string; backedOffGeneration?: number }): Promise<unknown> {
+  const { uid = "", generation = 0 } = observed.statefulSet ?? {};
+  const present = withGeneration(generation);
+  let written: unknown;
+  const client = {
+    find: async () => present,
+    list: async () => ({ items: [] }),
+    patch: async (_resource: unknown, _ref: unknown, { patch }: { patch: { body: KubeObject } }) => {
+      written = patch.body;
+      return present;
+    },
+  };
+  const step = { kind: "scaleToZero", uid, ...why } as const;
+  await scaleToZero({ client, updates: none } as unknown as Performer, step, {
+    view: observed,
+    signal: new AbortController().signal,
+  });
+  expect(written).toMatchObject({ spec: { replicas: 0 } });
+  return (written as KubeObject).metadata.annotations;
+}
+
+const none = { byIndex: () => [], activeByIndex: () => [] };
+
+test("the StatefulSet records why its pod did not start, for every replica and the next process, until it is scaled to zero otherwise", async () => {
+  expect(await annotationsOf({ notStarted: "no such image" })).toEqual({
+    "auto.pulumi.com/not-started": "no such image",
+  });
+  expect(await annotationsOf({ backedOffGeneration: 2 })).toEqual({
+    "auto.pulumi.com/put-away": "2",
+    "auto.pulumi.com/not-started": null,
+  });
 });

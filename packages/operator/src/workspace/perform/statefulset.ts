@@ -1,7 +1,8 @@
 /** The steps that change the StatefulSet alone. */
 import { applyOwned, builtin, patchOwned, stepStale } from "@pko/kube";
 
-import { backedOffAnnotation, podRetriedAnnotation } from "../names.ts";
+import { truncate } from "../../shared/truncate.ts";
+import { backedOffAnnotation, notStartedAnnotation, podRetriedAnnotation } from "../names.ts";
 import type { Step } from "../steps.ts";
 import {
   fieldManager,
@@ -32,6 +33,9 @@ export async function restoreStatefulSet(
   return written.kind === "absent" || isAhead ? stepStale : wroteStatefulSet(written);
 }
 
+/** All annotations of an object together may have 256 KiB. */
+const longestReason = 1000;
+
 export async function scaleToZero(
   performer: Performer,
   { uid, backedOffGeneration, notStarted }: Extract<Step, { kind: "scaleToZero" }>,
@@ -39,9 +43,16 @@ export async function scaleToZero(
 ): Promise<WorkspacePerformed> {
   const isFree = notStarted === undefined ? isUnused(performer, context) : isPodFree(performer, context);
   if (!(await isFree)) return stepStale;
-  const isBackedOff = backedOffGeneration !== undefined;
-  const metadata = isBackedOff ? { annotations: { [backedOffAnnotation]: String(backedOffGeneration) } } : {};
-  return await patchStatefulSet(performer, { uid, body: { metadata, spec: { replicas: 0 } } }, context);
+  const annotations = {
+    ...(backedOffGeneration !== undefined && { [backedOffAnnotation]: String(backedOffGeneration) }),
+    // Null removes that of an earlier pod.
+    [notStartedAnnotation]: notStarted === undefined ? null : truncate(notStarted, longestReason),
+  };
+  return await patchStatefulSet(
+    performer,
+    { uid, body: { metadata: { annotations }, spec: { replicas: 0 } } },
+    context,
+  );
 }
 
 export async function retryPodCreation(

@@ -5,7 +5,7 @@ import { pauseMs, type PauseLimits } from "../../shared/pauses.ts";
 import { lostNodeAt } from "../../shared/pods/lost-node.ts";
 import type { Outcome } from "../outcome.ts";
 import type { Step, WorkspacePlan } from "../steps.ts";
-import { msSinceTransition, type PodFacts, type WorkspaceView } from "../view.ts";
+import { msWaiting, type PodFacts, type WorkspaceView } from "../view.ts";
 
 export interface Decision {
   readonly outcome: Outcome;
@@ -60,7 +60,7 @@ export const roomPause = (view: WorkspaceView): number => pause(view, { least: i
 export const problemPause = (view: WorkspaceView): number => pause(view, { least: intervals.safety, most: 600_000 });
 
 const pause = (view: WorkspaceView, limits: PauseLimits): number =>
-  pauseMs({ sinceMs: msSinceTransition(view), id: view.workspace.metadata.uid ?? "" }, limits);
+  pauseMs({ sinceMs: msWaiting(view), id: view.workspace.metadata.uid ?? "" }, limits);
 
 /** Why the pod is not up. */
 export function explained({ explanation, isDeleting }: PodFacts): Outcome {

@@ -9,6 +9,8 @@ import {
   notReady,
   now,
   pod,
+  podDown,
+  podStarting,
   ready,
   retryAt,
   set,
@@ -22,6 +24,9 @@ import {
 const losesState = input({ ephemeralState: "/state" });
 const scaleToZero = ["scaleToZero", "forgetPreparation"] as const;
 const wake = ["applyObjects"] as const;
+const waitingForSlot = given({
+  slot: { kind: "waiting", position: 1, total: 1, limitOf: "operator", limit: 1, refreshAt: now + 30_000 },
+});
 
 describe("a workspace without work", () => {
   const idleFor = (seconds: number): Trait[] => [ready(seconds), withoutAddress, set(), pod()];
@@ -184,19 +189,110 @@ describe("a failed workspace", () => {
       outcome: "unchanged",
       requeueAfterMs: 600_000,
     },
-    "gets a new pod for the next attempt": { when: [...backedOff, retryAt(now)], steps: wake, outcome: "waiting" },
+    "gets a new pod for the next attempt, and its status stays": {
+      when: [...backedOff, retryAt(now)],
+      steps: wake,
+      outcome: "waiting",
+      reason: "InstallationFailed",
+    },
     "gets a new pod if an attempt is in progress: it began before the store showed that the pod is scaled to zero": {
       when: [...backedOff, retryAt(Infinity)],
       steps: wake,
       outcome: "waiting",
+      reason: "InstallationFailed",
     },
-    "is woken by a new spec": { when: [...backedOff, changed], steps: wake, outcome: "waiting" },
-    "is woken by an Update": { when: [...backedOff, update("waiting")], steps: wake, outcome: "waiting" },
-    "is woken for a person": { when: [...backedOff, wokenFor(60)], steps: wake, outcome: "waiting" },
+    "is woken by a new spec, and reports it": {
+      when: [...backedOff, changed],
+      steps: wake,
+      outcome: "waiting",
+      reason: "WaitingForReplicas",
+    },
+    "is woken by an Update, and reports it": {
+      when: [...backedOff, update("waiting"), retryAt(now + 60_000)],
+      steps: wake,
+      outcome: "waiting",
+      reason: "WaitingForReplicas",
+    },
+    "is woken for a person, and reports it": {
+      when: [...backedOff, wokenFor(60), retryAt(now + 60_000)],
+      steps: wake,
+      outcome: "waiting",
+      reason: "WaitingForReplicas",
+    },
     "gets a pod if it was not backed off": {
       when: [notReady(60, "InitializationFailed"), set({ replicas: 0 })],
       steps: wake,
       outcome: "waiting",
+    },
+  });
+});
+
+describe("a failed workspace in a new pod", () => {
+  const failed = notReady(999, "InstallationFailed");
+  const attempt = given({ retry: { failures: 5, at: Infinity, since: ago(2) } });
+  const retried: Trait[] = [failed, set(), attempt];
+  checkPlans({
+    "keeps its status until the pod exists": {
+      when: retried,
+      outcome: "waiting",
+      reason: "InstallationFailed",
+      requeueAfterMs: 5000,
+    },
+    "keeps its status until the former pod is deleted": {
+      when: [...retried, podDown("the former pod is terminating", { isDeleting: true })],
+      outcome: "rolling",
+      reason: "InstallationFailed",
+    },
+    "keeps its status until the pod is up": {
+      when: [...retried, podDown()],
+      outcome: "waiting",
+      reason: "InstallationFailed",
+    },
+    "keeps its status until the agent listens": {
+      when: [...retried, podStarting],
+      steps: ["prepare"],
+      outcome: "waiting",
+      reason: "InstallationFailed",
+    },
+    "keeps its status while it is prepared": {
+      when: [...retried, pod(), given({ preparation: { state: "running", phase: "install" } })],
+      outcome: "preparing",
+      reason: "InstallationFailed",
+    },
+    "keeps its status while it waits for a slot": {
+      when: [failed, set({ replicas: 0 }), retryAt(now), waitingForSlot],
+      outcome: "waitingForSlot",
+      reason: "InstallationFailed",
+    },
+    "shows why the pod is not created: a dry run finds it out after ten seconds": {
+      when: [failed, set(), given({ retry: { failures: 5, at: Infinity, since: ago(10) } })],
+      steps: ["dryRunPod"],
+      outcome: "waiting",
+    },
+    "shows that admission rejects the pod": {
+      when: [...retried, given({ admission: { kind: "rejected", message: "exceeded quota: q" } })],
+      outcome: "waiting",
+      reason: "WaitingForReplicas",
+    },
+    "shows that the pod cannot start": {
+      when: [...retried, podDown("the image a cannot be pulled: denied")],
+      outcome: "waiting",
+      reason: "WaitingForReplicas",
+    },
+    "shows that the agent does not respond": {
+      when: [...retried, pod(), given({ preparation: { state: "unreachable", message: "refused", sinceMs: ago(20) } })],
+      outcome: "unreachable",
+      reason: "ConnectionFailed",
+    },
+    "shows the progress of a new spec": {
+      when: [failed, set(), changed, podDown()],
+      outcome: "waiting",
+      reason: "WaitingForReplicas",
+    },
+    "shows its progress if the spec was wrong before, and nothing was prepared": {
+      when: [notReady(60, "InitializationFailed"), set(), podDown()],
+      outcome: "waiting",
+      reason: "WaitingForReplicas",
     },
   });
 });

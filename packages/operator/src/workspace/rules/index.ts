@@ -14,7 +14,8 @@
  *
  * An idle workspace is ready, but scaled to zero: an Update wakes it, and so does a person (pulumi.com/wake-until). An
  * Update can only start with an address.
- * A workspace whose preparation keeps failing is backed off after the idle timeout: scaled to zero between attempts.
+ * A workspace whose preparation keeps failing is backed off after the idle timeout: scaled to zero between attempts. Its status
+ * shows the failure until an attempt succeeds, or fails in another way.
  *
  * Rules that read something, or check or renew what the objects need, come before the rules that depend on it: the plan is
  * made again with what their steps find out. Every plan is also requeued when the pod's node counts as lost (`planOf`), and

@@ -6,7 +6,7 @@ import { findCondition } from "../../shared/objects/conditions.ts";
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
 import type { Step } from "../steps.ts";
-import { msSinceTransition, type WorkspaceView } from "../view.ts";
+import { msWaiting, type WorkspaceView } from "../view.ts";
 import {
   decide,
   explained,
@@ -48,7 +48,7 @@ export const podMissing: WorkspaceRule = (view) => {
       return decide(podBeingCreated, missingPause(view), retryCreation(view));
     case undefined: {
       // The StatefulSet's controller has had time to create it, and does not report why it has not.
-      const isLate = statefulSet?.updateRevision && msSinceTransition(view) >= intervals.podMissing;
+      const isLate = statefulSet?.updateRevision && msWaiting(view) >= intervals.podMissing;
       return decide(podBeingCreated, missingPause(view), isLate ? [{ kind: "dryRunPod" }] : []);
     }
     case "unknown":

@@ -82,7 +82,13 @@ describe("a preparation in progress", () => {
     },
     "keeps the reported failure while it is retried": {
       ...after({ state: "running" }, notReady(60, "InstallationFailed"), retryAt(ago(1))),
-      outcome: "unchanged",
+      outcome: "preparing",
+      reason: "InstallationFailed",
+    },
+    "keeps the reported failure if the agent has restarted before it is retried": {
+      ...after({ state: "running" }, notReady(60, "InstallationFailed"), retryAt(now + 60_000)),
+      outcome: "preparing",
+      reason: "InstallationFailed",
     },
     "was superseded by another request": { ...after(failed({ reason: "superseded" })), outcome: "preparing" },
     "waits for a run": { ...after(busy), outcome: "waitingForRun", reason: "RollingUpdate" },

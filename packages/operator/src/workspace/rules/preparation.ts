@@ -6,7 +6,7 @@ import { idlesAt } from "../idle/timeout.ts";
 import * as messages from "../messages.ts";
 import type { Outcome, Warning } from "../outcome.ts";
 import { isRetryDue, retryAfterFailure } from "../prepare/retry.ts";
-import { agentAddress, isFailed, isPrepared, isServing, type WorkspaceView } from "../view.ts";
+import { agentAddress, isPrepared, isServing, type WorkspaceView } from "../view.ts";
 import { decide, intervals, type Decision } from "./decision.ts";
 import { requestIncomplete } from "./spec.ts";
 
@@ -50,10 +50,9 @@ function outcomeAfter(view: WorkspaceView, preparation: Preparation): Outcome {
   }
 }
 
-/** While a prepared workspace is checked, or a failed preparation is retried, the status stays until the result is known. */
+/** While a prepared workspace is checked, the status stays until the result is known. */
 function inProgress(view: WorkspaceView, outcome: Outcome): Outcome {
-  const isRetry = view.retry !== undefined && isFailed(view.workspace);
-  return isServing(view) || isRetry ? { kind: "unchanged" } : outcome;
+  return isServing(view) ? { kind: "unchanged" } : outcome;
 }
 
 function failed(view: WorkspaceView, failure: PrepareFailure): Outcome {

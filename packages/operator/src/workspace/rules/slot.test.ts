@@ -151,7 +151,7 @@ describe("the slot of a Workspace", () => {
         outcome: "unchanged",
       },
       "shows meanwhile why the pod did not start": {
-        when: [notReady(), set({ replicas: 0 }), given({ notStarted: "no such image" }), waiting],
+        when: [notReady(), set({ replicas: 0, notStarted: "no such image" }), waiting],
         outcome: "waitingForSlot",
         contains: "has not started for five minutes: no such image; it is created again when",
       },

@@ -12,13 +12,14 @@ import { objectsToApply } from "./objects.ts";
 
 /** Its Stack or Update usually has a slot. A person who needs the pod does not wait. */
 export const slotMissing: WorkspaceRule = (view) => {
-  const { slot, statefulSet, pod, now, notStarted } = view;
+  const { slot, statefulSet, pod, now } = view;
   // A StatefulSet that is scaled to zero deletes its pod.
   const isCreated = statefulSet ? statefulSet.replicas > 0 : pod !== undefined;
   if (isCreated || slot.kind === "held" || !objectsToApply(view) || wokenUntil(view) !== undefined) return undefined;
   if (slot.kind === "none") {
     return decide({ kind: "unchanged" }, undefined, [{ kind: "claimSlot", rank: rankOf(view) }]);
   }
+  const { notStarted } = statefulSet ?? {};
   const message = notStarted === undefined ? messages.waitingForSlot(slot) : messages.triedAgain(notStarted, slot);
   return decide({ kind: "waitingForSlot", message }, slot.refreshAt - now);
 };
