@@ -5,15 +5,12 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 // It loads all modules of the operator.
 setDefaultTimeout(60_000);
 
+const errorsOf = (...args: readonly string[]): Promise<string> =>
+  errorsOfCommand("--agent-image=none", "--namespace=team", ...args);
+
 /** What the process writes to standard error until it ends. */
-async function errorsOf(...args: readonly string[]): Promise<string> {
-  const command = [
-    process.execPath,
-    join(import.meta.dir, "main.ts"),
-    "--agent-image=none",
-    "--namespace=team",
-    ...args,
-  ];
+async function errorsOfCommand(...args: readonly string[]): Promise<string> {
+  const command = [process.execPath, join(import.meta.dir, "main.ts"), ...args];
   const child = Bun.spawn(command, { env: {}, stdin: "ignore", stdout: "ignore", stderr: "pipe" });
   const text = await new Response(child.stderr).text();
   expect(await child.exited).toBe(1);
@@ -70,6 +67,24 @@ test("why the console cannot start is a line of its log", async () => {
   });
 });
 
-test("an invalid flag is reported as text, like the usage of any command", async () => {
-  expect(await errorsOf("--kube-api-timeout=soon")).toMatch(/^error: --kube-api-timeout .*\n$/);
+test("an invalid setting of the operator is a line of its log, without the stack trace", async () => {
+  const line = JSON.parse(await errorsOf("--kube-api-timeout=soon")) as { readonly error: object };
+  expect(line).toMatchObject({ level: "error", msg: "the operator cannot start", logger: "operator" });
+  expect(line.error).toEqual({
+    name: "OptionsError",
+    message: "--kube-api-timeout (or OPERATOR_KUBE_API_TIMEOUT) is not a duration such as 15s",
+  });
+});
+
+test("an invalid setting of the console is a line of its log", async () => {
+  expect(JSON.parse(await errorsOfCommand("console", "--port=many"))).toMatchObject({
+    level: "error",
+    msg: "the console cannot start",
+    logger: "console",
+    error: { message: "--port many is not a port" },
+  });
+});
+
+test("why a profile cannot be recorded is text, for the person who runs the command", async () => {
+  expect(await errorsOfCommand("profile", "everything")).toMatch(/^error: .+\n$/);
 });

@@ -3,9 +3,18 @@
  * until a signal ends it.
  */
 import { version } from "@pko/api";
-import { inClusterCredentials, kubeconfigCredentials, logger, runToExit, type Logger, type Manager } from "@pko/kube";
+import {
+  inClusterCredentials,
+  kubeconfigCredentials,
+  logger,
+  runToExit,
+  type Logger,
+  type LoggerOptions,
+  type Manager,
+} from "@pko/kube";
 import { ownFlag } from "@pko/process/help";
 import { runProfile, serveProfiles } from "@pko/process/profiles";
+import { settingsOrExit } from "@pko/process/settings";
 import { maskCredentials } from "@pko/records";
 
 import { operator, type OperatorContext } from "./operator.ts";
@@ -26,13 +35,14 @@ async function run(args: readonly string[]): Promise<void> {
   return own === "help" ? await print(operatorHelp()) : await runOperator(args);
 }
 
+/** The API server, admission webhooks and Git servers may repeat a URL or a header in their messages. */
+const createLog = (options: LoggerOptions = {}): Logger =>
+  logger({ ...options, redact: (text) => maskCredentials(text) }).child({ logger: "operator" });
+
 async function runOperator(args: readonly string[]): Promise<void> {
-  const options = parseOptions(args, process.env);
+  const options = settingsOrExit(createLog(), "the operator cannot start", () => parseOptions(args, process.env));
   const logLevel = logLevelSwitch(options.log.level);
-  // The API server, admission webhooks and Git servers may repeat a URL or a header in their messages.
-  const log = logger({ ...options.log, level: () => logLevel.current, redact: (text) => maskCredentials(text) }).child({
-    logger: "operator",
-  });
+  const log = createLog({ ...options.log, level: () => logLevel.current });
   offerProfiles(log);
   const manager = await start({ options, log, logLevel }).catch((error: unknown) => {
     log.error("the operator cannot start", { error });
@@ -65,10 +75,13 @@ async function print(output: string | Uint8Array): Promise<void> {
   await Bun.write(Bun.stdout, output);
 }
 
+const args = process.argv.slice(2);
 try {
-  await run(process.argv.slice(2));
+  await run(args);
   process.exit(0);
 } catch (error) {
-  console.error(`error: ${error instanceof Error ? error.message : String(error)}`);
+  // A person runs this command, and redirects what it prints to a file.
+  if (args[0] === "profile") console.error(`error: ${error instanceof Error ? error.message : String(error)}`);
+  else createLog().error("the process cannot continue", { error });
   process.exit(1);
 }

@@ -1,6 +1,8 @@
 /** Ends a process that writes with the streams of the runtime. */
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { flushRepetitions } from "./log/repetition.ts";
+
 /** A reader that takes longer may never read: the process must not wait until it is killed. */
 const patienceMs = 10_000;
 
@@ -11,6 +13,8 @@ const patienceMs = 10_000;
  * For a process that must not wait for the reader of its log while it works. Others write synchronously (`log/stderr.ts`).
  */
 export async function exitWhenWritten(code: number): Promise<never> {
+  // A listener of the exit is too late: the streams have ended by then.
+  flushRepetitions();
   await Promise.race([Promise.all([process.stdout, process.stderr].map(written)), sleep(patienceMs)]);
   return process.exit(code);
 }

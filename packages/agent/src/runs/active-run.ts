@@ -88,8 +88,8 @@ export class ActiveRun {
       result = await this.#runSteps();
     } catch (error) {
       await this.#stopLaunched();
+      this.#context.log.error("unexpected error in run", { run: this.folder.runId, error });
       const message = this.#output.clean(errorMessage(error));
-      this.#context.log.error("unexpected error in run", { run: this.folder.runId, error: message });
       result = await this.#failed({ class: "other", message: bounded(message), lines: [] });
     }
     this.#hasEnded = true;

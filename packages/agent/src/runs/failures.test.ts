@@ -91,6 +91,17 @@ describe("a disk error", () => {
     expect(logged.join("")).toContain("cannot read the output");
   });
 
+  test("is logged with its stack trace", async () => {
+    const { run, folder, logged } = await activeRun("traced");
+    mkdirSync(folder.stdout(0));
+    await run.run();
+    const lines = logged.map((line) => JSON.parse(line) as { msg: string; error?: { stack?: string } });
+    const traceOf = (message: string) => lines.find(({ msg }) => msg === message)?.error?.stack;
+    expect(traceOf("unexpected error in run")).toContain("EISDIR");
+    // The CLI of this test exports no state.
+    expect(traceOf("cannot read the pending operations in the state")).toContain("ENOENT");
+  });
+
   test("loses only a run's link", async () => {
     const { run, folder, log, logged } = await activeRun("no-output");
     const summary = {

@@ -1,5 +1,5 @@
 /** The result of a run: its outcome, with the outputs, the pending operations and the end of the CLI's output. */
-import { errorMessage, type PendingOperation, type RunError, type RunResult } from "@pko/rpc";
+import type { PendingOperation, RunError, RunResult } from "@pko/rpc";
 import { isDriftCheck, isPreview, isStackRemoved } from "../pulumi/operation.ts";
 import { readStackState } from "../pulumi/stack-state.ts";
 import { truncateName } from "../system/clean-text.ts";
@@ -62,7 +62,7 @@ export class RunResults {
 
   /** Read only if there may be some, because reading the state of a large stack takes a while. */
   async #pendingOperations(outcome: RunResult["outcome"], run: EndedRun): Promise<PendingOperation[]> {
-    const { folder, context, output } = this.#options;
+    const { folder, context } = this.#options;
     const { cli, log, mayHavePending } = context;
     const { operation, ready, launches } = run.record;
     const mayHaveSome = outcome !== "succeeded" || mayHavePending || run.followed?.warnsOfPending;
@@ -77,8 +77,7 @@ export class RunResults {
       if (state) await folder.writeResources(state.resources).catch(() => undefined);
       return state?.pending ?? [];
     } catch (error) {
-      const message = output.clean(errorMessage(error));
-      log.warn("cannot read the pending operations in the state", { run: folder.runId, error: message });
+      log.warn("cannot read the pending operations in the state", { run: folder.runId, error });
       return [];
     }
   }

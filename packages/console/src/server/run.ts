@@ -1,9 +1,10 @@
 /** The console as a process in the cluster: it has no credentials of its own. */
 import { parseArgs } from "node:util";
 
-import { fileText, logger, parseLogFormat, parseLogLevel } from "@pko/kube";
+import { fileText, logger, parseLogFormat, parseLogLevel, type Logger, type LoggerOptions } from "@pko/kube";
 
 import { helpText, ownFlag, type Flag } from "@pko/process/help";
+import { settingsOrExit } from "@pko/process/settings";
 import { maskCredentials } from "@pko/records";
 
 import { startConsole } from "./console.ts";
@@ -58,16 +59,16 @@ export function parseSettings(args: readonly string[], environment: Environment)
   };
 }
 
+/** The API server and the requests of browsers may repeat a URL or a header in messages. */
+const createLog = (options: LoggerOptions = {}): Logger =>
+  logger({ ...options, redact: (text) => maskCredentials(text) }).child({ logger: "console" });
+
 /** Runs until SIGTERM or SIGINT. */
 export async function runConsole(args: readonly string[], environment: Environment): Promise<void> {
   if (ownFlag(args) === "help") return void process.stdout.write(help());
-  const { port, hosts, server, caPath, logLevel, logFormat } = parseSettings(args, environment);
-  const log = logger({
-    level: parseLogLevel(logLevel) ?? "info",
-    format: parseLogFormat(logFormat) ?? "json",
-    // The API server and the requests of browsers may repeat a URL or a header in messages.
-    redact: (text) => maskCredentials(text),
-  }).child({ logger: "console" });
+  const settings = settingsOrExit(createLog(), "the console cannot start", () => parseSettings(args, environment));
+  const { port, hosts, server, caPath, logLevel, logFormat } = settings;
+  const log = createLog({ level: parseLogLevel(logLevel) ?? "info", format: parseLogFormat(logFormat) ?? "json" });
   // Before it is ready: a signal that nothing handles ends the process, or is dropped if that is the first of its container.
   const ended = Promise.withResolvers<string>();
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => ended.resolve(signal));

@@ -155,7 +155,7 @@ test("a reader that stalls stops the process only for seconds, and later reads h
     const child = Bun.spawn([process.execPath, "-e", program], { stdin: "pipe", stdout: "pipe", stderr: written });
     await child.stdout.getReader().read();
     const before = readAvailable(read);
-    child.stdin.write("continue\n");
+    await child.stdin.write("continue\n");
     await child.stdin.end();
     expect(await child.exited).toBe(0);
     const lines = `${before}${readAvailable(read)}`.trim().split("\n");

@@ -1,3 +1,5 @@
+import { join } from "node:path";
+
 import { describe, expect, test } from "bun:test";
 
 import type { LogClock } from "./clock.ts";
@@ -35,6 +37,29 @@ function scene(): Scene {
 function repeat(times: number, log: (index: number) => void): void {
   for (let index = 0; index < times; index++) log(index);
 }
+
+/** What a process writes that ends like this after it has logged the same twelve times. */
+async function written(end: string, options = ""): Promise<LogKeys[]> {
+  const modules = ["index.ts", "../exit.ts"].map((path) => JSON.stringify(join(import.meta.dir, path)));
+  const program = `import { logger } from ${modules[0]}; import { exitWhenWritten } from ${modules[1]};
+    const log = logger({ ${options} }); for (let i = 0; i < 12; i++) log.warn("again"); ${end}`;
+  const child = Bun.spawn([process.execPath, "-e", program], { stdin: "ignore", stdout: "ignore", stderr: "pipe" });
+  const lines = (await new Response(child.stderr).text()).trim().split("\n");
+  return lines.map((line) => JSON.parse(line) as LogKeys);
+}
+
+test.each([
+  ["has nothing left to do", "", ""],
+  ["exits", "process.exit(1);", ""],
+  ["waits until everything is written", "await exitWhenWritten(0);", "write: (line) => process.stderr.write(line)"],
+])(
+  "the number of lines that were not written is not lost if the process %s",
+  async (_, end, options) => {
+    const lines = await written(end, options);
+    expect(lines.map(({ repeated }) => repeated)).toEqual([...Array.from({ length: 10 }, () => undefined), 2]);
+  },
+  60_000,
+);
 
 describe("lines that repeat", () => {
   test("are written ten times a minute, and then counted in one line", () => {

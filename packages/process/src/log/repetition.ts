@@ -1,7 +1,7 @@
 /**
  * Limits repetition: of lines that say the same, the first ten of a minute are written. At the end of the minute, one more
- * line has the number of the others under the key `repeated`. Lines of the level debug are not limited, because whoever
- * enables them needs all of them.
+ * line has the number of the others under the key `repeated`, also if the process ends before. Lines of the level debug are not
+ * limited, because whoever enables them needs all of them.
  */
 import { createHash } from "node:crypto";
 
@@ -33,6 +33,17 @@ interface Tracked {
   repeated: number;
 }
 
+/** Those with numbers that are not written yet. */
+const unfinished = new Set<Limit>();
+
+/** Writes all numbers now. For the end of a process. */
+export function flushRepetitions(): void {
+  for (const limit of unfinished) limit.flush();
+}
+
+// One listener for all: tests have many loggers.
+process.on("exit", flushRepetitions);
+
 export function repetitionLimit(options: LimitOptions): RepetitionLimit {
   return new Limit(options);
 }
@@ -62,6 +73,13 @@ class Limit implements RepetitionLimit {
     this.#schedule();
   }
 
+  flush(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    this.#endPeriods(Infinity);
+    unfinished.delete(this);
+  }
+
   #track(key: string): Tracked | undefined {
     const known = this.#tracked.get(key);
     if (known || this.#tracked.size >= maxTracked) return known;
@@ -70,8 +88,7 @@ class Limit implements RepetitionLimit {
     return tracked;
   }
 
-  #endPeriods(): void {
-    const now = this.#clock.monotonic();
+  #endPeriods(now = this.#clock.monotonic()): void {
     for (const [key, { since, last, repeated }] of this.#tracked) {
       if (now - since < periodMs) break;
       this.#tracked.delete(key);
@@ -81,8 +98,10 @@ class Limit implements RepetitionLimit {
 
   /** So that the number is written even if nothing else is logged. */
   #schedule(): void {
+    if (this.#cancel) return;
     const pending = [...this.#tracked.values()].find(({ last }) => last);
-    if (this.#cancel || !pending) return;
+    if (!pending) return void unfinished.delete(this);
+    unfinished.add(this);
     const dueMs = pending.since + periodMs - this.#clock.monotonic();
     this.#cancel = this.#clock.after(dueMs, () => {
       this.#cancel = undefined;
