@@ -67,6 +67,7 @@ const notShown = new Set([
   "workspaces_node_lost",
   "workspaces_update_not_stopped",
   "controller_runtime_reconcile_errors_total",
+  "process_start_time_seconds",
 ]);
 
 test("the dashboard shows what the alerts are about", () => {

@@ -13,6 +13,10 @@ const metricSelector = (metric: string, more = ""): string => `${metric}{namespa
 /** One series for each stack, even if several replicas report it. */
 const eachStack = (metric: string): string => `max by (exported_namespace, name) (${metricSelector(metric)})`;
 
+/** The sum over all namespaces. A standby reports some of the same. */
+const inAllNamespaces = (metric: string): string =>
+  `sum(max by (exported_namespace) (${metricSelector(metric)})) or vector(0)`;
+
 const percentile95 = (metric: string, by: string): string =>
   `histogram_quantile(0.95, sum by (le, ${by}) (rate(${metricSelector(`${metric}_bucket`)}[$__rate_interval])))`;
 
@@ -72,7 +76,7 @@ const panels: readonly Panel[] = [
   {
     title: "Updates waiting for a slot",
     kind: "stat",
-    queries: [[`sum(${metricSelector("update_slots_waiting")}) or vector(0)`, "waiting"]],
+    queries: [[inAllNamespaces("update_slots_waiting"), "waiting"]],
   },
   {
     title: "Failing stacks by name",
@@ -112,8 +116,8 @@ const panels: readonly Panel[] = [
   {
     title: "Slots",
     queries: [
-      [`sum(${metricSelector("update_slots_in_use")}) or vector(0)`, "in use"],
-      [`sum(${metricSelector("update_slots_waiting")}) or vector(0)`, "waiting"],
+      [inAllNamespaces("update_slots_in_use"), "in use"],
+      [inAllNamespaces("update_slots_waiting"), "waiting"],
       [`max(${metricSelector("update_slots_limit")})`, "limit"],
     ],
   },

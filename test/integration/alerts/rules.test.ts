@@ -92,6 +92,7 @@ const slotWait = own("update_slots_waiting_since_timestamp_seconds", { exported_
 const certificate = own("certificate_expiry_timestamp_seconds", { certificate: "ca" });
 const queueAge = own("workqueue_oldest_age_seconds", { name: "stack-controller" });
 const leads = (pod: string): string => own("leader_election_master_status", { pod });
+const startedAt = (pod: string): string => own("process_start_time_seconds", { pod });
 const leaseHeld = (pod: string): string => own("leader_election_lease_held", { pod });
 /** For ten minutes, until its pod is replaced. */
 const replaced = (value: number): string => `${value}+0x9 stale`;
@@ -181,6 +182,10 @@ const cases: Readonly<Record<string, Case>> = {
       "not for an hour": { series: { [slotWait]: always(0) }, after: 60 },
       // Always another one: the longest wait never exceeds ten minutes.
       "no update waits for an hour": { series: { [slotWait]: "-600+60x240" }, after: 200 },
+      "no update waits any longer": {
+        series: { [slotWait]: "0+0x70 stale", [leads("operator-0")]: always(1), [startedAt("operator-0")]: always(0) },
+        after: 72,
+      },
     },
   },
   PulumiNodeLost: {
@@ -437,6 +442,53 @@ describe.each([
       return [{ name: `${alert}, with restarts`, series, at, firing: { [alert]: 1 } }];
     });
     await testRules(rules, tests, interval);
+  });
+});
+
+/** Which updates wait for a slot is known only to the leader, a moment after it leads. */
+describe("while a replica that has read everything does not lead yet, or has only just begun to", () => {
+  const another = "operator-1";
+  /** The leader ends after 70 minutes, and another replica leads four minutes later. */
+  const change: Series = {
+    [slotWait]: "0+0x69 stale",
+    [leads("operator-0")]: "1+0x69 stale",
+    [startedAt("operator-0")]: "0+0x69 stale",
+    [isRead("stacks")]: "1+0x69 stale",
+  };
+  const waitsAgain = { [slotWait.replace("operator-0", another)]: `_x76 ${always(0)}` };
+  const replacement: Series = {
+    [isRead("stacks", another)]: `_x71 ${always(1)}`,
+    [leads(another)]: `_x71 0+0x2 ${always(1)}`,
+    [startedAt(another)]: `_x71 ${always(71 * 60)}`,
+  };
+  const standby: Series = {
+    [isRead("stacks", another)]: always(1),
+    [leads(another)]: `0+0x73 ${always(1)}`,
+    [startedAt(another)]: always(0),
+  };
+  const restarted: Series = {
+    [slotWait]: `0+0x69 stale _x5 ${always(0)}`,
+    [leads("operator-0")]: `1+0x69 stale 0+0x2 ${always(1)}`,
+    [startedAt("operator-0")]: `0+0x69 stale ${always(71 * 60)}`,
+    [isRead("stacks")]: `1+0x69 stale ${always(1)}`,
+  };
+  const minutes = Array.from({ length: 20 }, (_, index) => 65 + index);
+
+  test.each<[string, Series]>([
+    ["a new pod", { ...change, ...replacement, ...waitsAgain }],
+    ["a standby", { ...change, ...standby, ...waitsAgain }],
+    ["the same pod", restarted],
+  ])("an alert about slots continues: %s", async (name, series) => {
+    const at = minutes.map((minute) => `${minute}m`);
+    await testRules(rules, [{ name, series: { ...healthy, ...series }, at, firing: { PulumiUpdatesWaiting: 1 } }]);
+  });
+
+  test.each<[string, Series]>([
+    ["a new pod", { ...change, ...replacement }],
+    ["a standby", { ...change, ...standby }],
+  ])("an alert about slots is resolved if no update waits any longer: %s", async (name, series) => {
+    const firing = { PulumiUpdatesWaiting: 0 };
+    await testRules(rules, [{ name, series: { ...healthy, ...series }, at: "77m", firing }]);
   });
 });
 
