@@ -35,7 +35,8 @@ async function check(input: Uint8Array): Promise<void> {
   if (!Array.isArray(answers) || answers.length === 0) return;
   for (const type of forgeTypes) {
     const target: ForgeTarget = { type, url: "https://forge.example/api", repository: "acme/web" };
-    const open = () => forge(target, { kind: "token", token: secret }, answering(answers, "https://forge.example"));
+    const open = () =>
+      forge(target, { kind: "token", token: secret }, { http: answering(answers, "https://forge.example") });
     await attempt(async () => {
       const { pullRequests } = await open().openPullRequests(30);
       hold(pullRequests.length <= 30, "no more pull requests are read than requested");

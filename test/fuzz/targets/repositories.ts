@@ -22,8 +22,26 @@ function check(input: Uint8Array): void {
   checkRemote(text);
   if (isIP(text) !== 0) isForbidden(text);
   proxyFor(new URL("https://[2001:db8::1]:8443/"), { https_proxy: "proxy:3128", no_proxy: text });
-  globSelector(text.split("\n").slice(0, 8))("refs/heads/release/1.0");
+  checkGlobs(text.split("\n"));
 }
+
+const maxNameLength = 4096;
+
+/** The lines are globs, and names to match: as they are, and as long as a path can be. */
+function checkGlobs(lines: readonly string[]): void {
+  const globs = lines.slice(0, 8);
+  const names = ["refs/heads/release/1.0", ...lines.slice(0, 8).map((line) => line.slice(0, maxNameLength))];
+  const long = names.map((name) => name.repeat(Math.ceil(maxNameLength / (name.length + 1))));
+  const isSelected = globSelector(globs);
+  for (const name of [...names, ...long]) isSelected(name);
+  for (const glob of globs.filter(isCheap)) {
+    const expected = new Bun.Glob(glob);
+    for (const name of names) hold(globSelector([glob])(name) === expected.match(name), "a glob means the same to Bun");
+  }
+}
+
+/** Bun alone takes long for others. A glob that excludes is matched without its first character. */
+const isCheap = (glob: string): boolean => glob.length < 100 && !glob.startsWith("!") && glob.split("{").length < 4;
 
 function checkRemote(text: string): void {
   const parsed = parseRemote(text, policy);
@@ -58,6 +76,9 @@ export const repositoriesTarget: Target = {
     "64:ff9b::7f00:1",
     "fatal: repository 'https://x/' not found\nerror: 404",
     "refs/heads/*\n!refs/heads/**/{a,b}\n[a-z]",
+    "**/*a/*a/*a/*[!b]\naaaa/aaaa/aaaa/aaaa/b",
+    "{*a,*b}{*a,*b}{*a,*b}c*\nabababab",
+    "packages/{web,api}/{src,test}/**\npackages/api/test/index.ts",
     "10.0.0.0/8,.example.com:8443,[::1]",
   ],
   words: [
@@ -76,6 +97,10 @@ export const repositoriesTarget: Target = {
     "127.1",
     "[::1]",
     "/scm/",
+    "**/",
+    "{a,b}",
+    "{*,a}",
+    "[!b]",
   ],
   rounds: 4000,
   check,

@@ -14,6 +14,8 @@ export interface ReadTarget {
 }
 
 interface Known extends ReadTarget {
+  /** The Notification that it was read for. One that is created again begins with the same generation. */
+  readonly uid: string;
   readonly generation: number;
 }
 
@@ -28,11 +30,11 @@ export class Targets {
 
   async read(notification: Notification, signal: AbortSignal): Promise<ReadTarget> {
     const key = keyOf(notification);
-    const { generation = 0 } = notification.metadata;
+    const { uid = "", generation = 0 } = notification.metadata;
     const known = this.#known.get(key);
-    if (known?.generation === generation) return known;
+    if (known?.uid === uid && known.generation === generation) return known;
     const found = await this.#find(notification, signal);
-    this.#known.set(key, { ...found, generation });
+    this.#known.set(key, { ...found, uid, generation });
     return found;
   }
 

@@ -37,7 +37,7 @@ export interface Memory extends Retry {
 }
 
 export const basisOf = ({
-  notification,
+  notification: { metadata },
   secretObject,
 }: Pick<NotificationView, "notification" | "secretObject">): string =>
-  `${notification.metadata.generation ?? 0} ${secretObject?.version ?? ""}`;
+  `${metadata.uid ?? ""} ${metadata.generation ?? 0} ${secretObject?.version ?? ""}`;

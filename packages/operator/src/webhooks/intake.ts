@@ -79,6 +79,9 @@ const shown = (url: string): string => withoutPassword(url).slice(0, longestShow
 
 type RepositoryContent = Extract<HookContent, { kind: "push" | "pullRequest" }>;
 
+/** Webhooks may arrive 20 times a second, so matching takes a few milliseconds at most. What is not matched then is polled. */
+const maxRefWork = 2_000_000;
+
 /** Undefined if the Receiver's filter leaves nothing of it. The filter for refs is about pushes only. */
 export function acceptedPush({ metadata, spec }: Receiver, content: RepositoryContent): Push | undefined {
   const { namespace = "" } = metadata;
@@ -92,6 +95,6 @@ export function acceptedPush({ metadata, spec }: Receiver, content: RepositoryCo
   if (wanted.length > 0 && !wanted.some(isWanted)) return undefined;
   if (content.kind === "pullRequest") return { namespace, repositories, refs: [], isPullRequest: true };
   const { refs } = content;
-  const accepted = refs.filter(globSelector(wantedRefs));
+  const accepted = refs.filter(globSelector(wantedRefs, maxRefWork));
   return refs.length > 0 && accepted.length === 0 ? undefined : { namespace, repositories, refs: accepted };
 }

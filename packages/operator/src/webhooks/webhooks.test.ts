@@ -193,6 +193,14 @@ describe("a filter", () => {
     expect(push).toEqual(refs && { namespace: "team", repositories: pushed.repositories, refs });
   });
 
+  test("of refs that take long to match accepts the rest", () => {
+    const refs = Array.from({ length: 1000 }, () => `refs/${"aaaa/".repeat(203)}b`);
+    const globs = Array.from({ length: 100 }, () => `**/${"*a/".repeat(100)}*[!b]`);
+    const start = performance.now();
+    expect(acceptedPush(receiverWith({ refs: globs }), { ...pushed, refs })?.refs).toHaveLength(1000);
+    expect(performance.now() - start).toBeLessThan(1000);
+  });
+
   test("of refs does not stop a push that may have changed any", () => {
     const push = acceptedPush(receiverWith({ refs: ["refs/heads/main"] }), { ...pushed, refs: [] });
     expect(push?.refs).toEqual([]);

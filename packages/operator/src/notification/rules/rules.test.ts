@@ -228,9 +228,10 @@ describe("failures", () => {
 
   test("are remembered until a delivery succeeds or the target changes", () => {
     const memory = remember(failed, planNotification(failed), { ...moment, memory: undefined });
-    const known = retryIn({ ...moment, memory }, "2 ");
+    const known = retryIn({ ...moment, memory }, "uid-1 2 ");
     expect(known).toMatchObject({ failures: 1, cause: rejected.message });
-    expect(retryIn({ ...moment, memory }, "3 ")).toBeUndefined();
+    expect(retryIn({ ...moment, memory }, "uid-1 3 ")).toBeUndefined();
+    expect(retryIn({ ...moment, memory }, "uid-2 2 ")).toBeUndefined();
     const waiting = viewOf({ inbox: inboxOf(), retry });
     expect(remember(waiting, planNotification(waiting), { ...moment, memory })).toBe(
       memory as NonNullable<typeof memory>,

@@ -282,6 +282,13 @@ const contents: readonly (readonly [string, ReceiverType, Record<string, string>
   ],
   ["a push to any ref", "Generic", {}, { repository: "https://git.example/web" }, push(["https://git.example/web"])],
   ["a short ref", "Generic", {}, { repository: "https://git.example/web", ref: "main" }, { kind: "malformed" }],
+  [
+    "a ref that is longer than any",
+    "Generic",
+    {},
+    { repository: "https://git.example/web", ref: `refs/heads/${"a".repeat(1014)}` },
+    { kind: "malformed" },
+  ],
   ["nothing", "Generic", {}, {}, { kind: "malformed" }],
 ];
 test.each(contents)("%s of %s is understood", (...row) => {
@@ -300,4 +307,11 @@ test("a push with very many refs may have changed any", () => {
   const refUpdates = Array.from({ length: 2000 }, (_, index) => ({ name: `refs/tags/${index}` }));
   const body = { ...azurePush, resource: { ...azurePush.resource, refUpdates } };
   expect(forges.AzureDevOps.parse(hookOf(JSON.stringify(body), {}))).toMatchObject({ kind: "push", refs: [] });
+});
+
+test("of the refs of a push, those that are longer than any are ignored", () => {
+  const [longest, longer] = [`refs/heads/${"a".repeat(1013)}`, `refs/heads/${"a".repeat(1014)}`];
+  const refUpdates = [longest, longer].map((name) => ({ name }));
+  const body = { ...azurePush, resource: { ...azurePush.resource, refUpdates } };
+  expect(forges.AzureDevOps.parse(hookOf(JSON.stringify(body), {}))).toMatchObject({ kind: "push", refs: [longest] });
 });

@@ -72,7 +72,11 @@ const urlsIn = (repositories: readonly unknown[]): string[] => repositories.filt
 
 const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
 
-export const isFullRef = (value: unknown): value is string => isText(value) && value.startsWith("refs/");
+/** No Git server has longer ones: most file systems do not allow them. */
+const maxRefLength = 1024;
+
+export const isFullRef = (value: unknown): value is string =>
+  isText(value) && value.startsWith("refs/") && value.length <= maxRefLength;
 
 /** Undefined if the body is not JSON. Some forges can send it as a field of a form. */
 export function jsonOf(hook: Hook): Json | undefined {
