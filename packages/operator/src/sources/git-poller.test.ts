@@ -230,6 +230,16 @@ test("a server that does not respond is tested less and less often, until it res
   expect(polls.length).toBeWithin(9, 12);
 });
 
+test("a repository that cannot be read is polled every five minutes in the end, however long its interval is", async () => {
+  const denied = { kind: "failed", problem: "auth", message: "the Git server rejects the credentials" } as const;
+  const { clock, polls, add } = polling(async () => denied);
+  add("team/web", { everyMs: 24 * 3_600_000 });
+  await clock.advance(2 * 3_600_000);
+  const pauses = polls.slice(1).map(({ at }, index) => at - (polls[index]?.at ?? 0));
+  expect(pauses.slice(0, 6)).toEqual([60_000, 120_000, 180_000, 240_000, 300_000, 300_000]);
+  expect(Math.max(...pauses)).toBe(300_000);
+});
+
 test("a repository that cannot be read is polled again before its long interval ends", async () => {
   let isMissing = true;
   const missing = { kind: "failed", problem: "notFound", message: "there is no such repository" } as const;

@@ -77,7 +77,7 @@ const limits: Readonly<Record<Transport, PollLimits & { readonly timeoutMs: numb
 /** When a server responds again, its repositories are polled within this time. */
 const maxSpreadMs = 60_000;
 /** A repository that cannot be read is polled again sooner than its interval may require, but less and less often. */
-const retryMs = 60_000;
+const retryMs = { step: 60_000, most: 5 * 60_000 } as const;
 /** While webhooks arrive, polling is only a safety net. */
 const slowdown = 5;
 const slowestMs = 10 * 60_000;
@@ -211,7 +211,7 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
 
   /** The shortest interval of the followers counts. Repositories that were first polled together are spread over it, and then do not stay in step. */
   #dueAt(group: Group): number {
-    const retryAfterMs = group.failed ? group.failures * retryMs : Infinity;
+    const retryAfterMs = group.failed ? Math.min(group.failures * retryMs.step, retryMs.most) : Infinity;
     const everyMs = Math.min(retryAfterMs, ...group.followers.values().map((follower) => this.#intervalOf(follower)));
     const spread = group.isSpread ? 1 + 0.05 * this.random() : 1 - 0.9 * this.random();
     const last = lastStartOf(group);

@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
+import { manualClock } from "@pko/kube";
+
 import { githubAppTokens } from "./github-app.ts";
 
 const { privateKey } = generateKeyPairSync("rsa", {
@@ -95,4 +97,46 @@ test("a server that does not respond is a temporary problem", async () => {
   const { origin } = github.url;
   await github.stop(true);
   expect(await githubAppTokens({ policy, apiOf: () => origin }).tokenFor(app)).toMatchObject({ isTemporary: true });
+});
+
+/** Each token is a new one. Tokens of this server do not expire. */
+function issuing(tokenOf: (count: number) => string = String) {
+  let count = 0;
+  const expires_at = "9999-01-01T00:00:00Z";
+  const fetch = (): Response => Response.json({ token: tokenOf(++count), expires_at });
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
+  const clock = manualClock();
+  const tokens = githubAppTokens({ policy, clock, apiOf: () => server.url.origin, maxTokens: 2 });
+  const tokenFor = async (installationId = "7") => {
+    const result = await tokens.tokenFor({ ...app, installationId });
+    return result.ok ? result.token : result.message;
+  };
+  return { clock, tokenFor, [Symbol.dispose]: () => void server.stop(true) };
+}
+
+test("a token is replaced after an hour at the latest, whatever the server says", async () => {
+  using github = issuing();
+  const { clock, tokenFor } = github;
+  expect([await tokenFor(), await tokenFor()]).toEqual(["1", "1"]);
+  await clock.advance(60 * 60_000);
+  expect([await tokenFor(), await tokenFor()]).toEqual(["2", "2"]);
+});
+
+test("a limited number of tokens is kept, and the oldest are forgotten first", async () => {
+  using github = issuing();
+  const { tokenFor } = github;
+  for (const id of ["1", "2", "3"]) await tokenFor(id);
+  expect([await tokenFor("2"), await tokenFor("3"), await tokenFor("1")]).toEqual(["2", "3", "4"]);
+});
+
+test("a token that is longer than any of GitHub is rejected", async () => {
+  using github = issuing((count) => "x".repeat(4095 + count));
+  const { tokenFor } = github;
+  expect(await tokenFor("1")).toHaveLength(4096);
+  expect(await tokenFor("2")).toBe("GitHub responded with a token that is too long");
+});
+
+test.each(["https://host:99999", "not a URL", ""])("the API at %p is reported as invalid", async (api) => {
+  const token = await githubAppTokens({ policy }).tokenFor({ ...app, api });
+  expect(token).toEqual({ ok: false, message: "the URL of the API is not valid" });
 });

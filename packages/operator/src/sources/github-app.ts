@@ -44,6 +44,8 @@ interface GitHubAppOptions {
   /** The operator's environment, for CAs and proxies. */
   readonly inherited?: Readonly<Record<string, string | undefined>>;
   readonly lookup?: Lookup;
+  /** How many tokens are kept. Of more, the oldest are forgotten: then they are exchanged again. */
+  readonly maxTokens?: number;
 }
 
 interface CachedToken {
@@ -54,12 +56,20 @@ interface CachedToken {
 /** A token that expires sooner is replaced, because its user still needs it for a while. */
 const marginMs = 10 * 60_000;
 const timeoutMs = 20_000;
+/** As at GitHub. A token that a server issues for longer is replaced after this time, too. */
+const maxLifetimeMs = 60 * 60_000;
 /** A response has a few hundred bytes. */
 const maxResponseBytes = 64 * 1024;
+/** GitHub's tokens have less than a hundred characters, but tenants choose the server. */
+const maxTokenLength = 4096;
 
 export function githubAppTokens(options: GitHubAppOptions): GitHubAppTokens {
   const cache = new Map<string, CachedToken>();
-  const { clock = systemClock } = options;
+  const { clock = systemClock, maxTokens = 1000 } = options;
+  const forgetOld = (): void => {
+    for (const [id, { until }] of cache) if (until < clock.now()) cache.delete(id);
+    for (const id of [...cache.keys()].slice(0, -maxTokens)) cache.delete(id);
+  };
   return {
     async tokenFor(app, signal) {
       const id = contentHash(app);
@@ -67,9 +77,11 @@ export function githubAppTokens(options: GitHubAppOptions): GitHubAppTokens {
       if (known && known.until - marginMs > clock.now()) return { ok: true, token: known.token };
       const exchanged = await exchange(app, options, signal);
       if (!exchanged.ok) return exchanged;
-      for (const [other, { until }] of cache) if (until < clock.now()) cache.delete(other);
-      cache.set(id, { token: exchanged.token, until: exchanged.until });
-      return { ok: true, token: exchanged.token };
+      const { token, until } = exchanged;
+      cache.delete(id);
+      cache.set(id, { token, until });
+      forgetOld();
+      return { ok: true, token };
     },
   };
 }
@@ -84,13 +96,11 @@ async function exchange(app: GitHubApp, options: GitHubAppOptions, signal?: Abor
   const api = app.api ?? apiFor(URL.parse(app.repository), apiOf);
   if (api === undefined) return failed("a GitHub App can authenticate to https repositories only");
   if (!/^\d+$/.test(app.installationId)) return failed("the installation ID of the GitHub App is not a number");
+  const url = URL.parse(`${api}/app/installations/${app.installationId}/access_tokens`);
+  if (!url) return failed("the URL of the API is not valid");
   const jwt = signedJwt(app, clock.now());
   if (jwt === undefined) return failed("the private key of the GitHub App is not a PEM key");
-  return await requestToken(new URL(`${api}/app/installations/${app.installationId}/access_tokens`), jwt, {
-    app,
-    options,
-    signal,
-  });
+  return await requestToken(url, jwt, { app, options, signal });
 }
 
 interface TokenRequest {
@@ -140,8 +150,10 @@ async function readResponse(response: HttpResponse, now: number): Promise<Exchan
     if (text === undefined) return failed(`GitHub responded with more than ${maxResponseBytes} bytes`);
     const body = JSON.parse(text) as { token?: unknown; expires_at?: unknown } | null;
     if (typeof body?.token !== "string") return failed("GitHub responded without a token");
-    const until = typeof body.expires_at === "string" ? Date.parse(body.expires_at) : Number.NaN;
-    return { ok: true, token: body.token, until: Number.isNaN(until) ? now + 3_600_000 : until };
+    if (body.token.length > maxTokenLength) return failed("GitHub responded with a token that is too long");
+    const expires = typeof body.expires_at === "string" ? Date.parse(body.expires_at) : Number.NaN;
+    const latest = now + maxLifetimeMs;
+    return { ok: true, token: body.token, until: Number.isNaN(expires) ? latest : Math.min(expires, latest) };
   } finally {
     response.close();
   }

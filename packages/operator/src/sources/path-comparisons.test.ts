@@ -116,3 +116,22 @@ test("a Stack can need two comparisons, and each is forgotten when no Stack need
   expect(comparisons.latest(comparison("c2"))).toBeUndefined();
   expect(started).toEqual(["c1", "c2"]);
 });
+
+test("the paths of all comparisons together are limited: the agent compares what would take more memory", async () => {
+  const clock = manualClock();
+  const woken: string[] = [];
+  // Of 2 MiB, as few as possible, so that the test does not take their memory.
+  const large: ComparedCommits = { kind: "compared", paths: Array.from({ length: 512 }, () => "a".repeat(4096)) };
+  const compare = async (_: unknown, { to }: { readonly to: string }): Promise<ComparedCommits> =>
+    to === "small" ? compared : large;
+  const comparisons = pathComparisons({ comparer: { compare }, wake: (key) => woken.push(key), clock });
+  comparisons.follow("team/web", [comparison("small")]);
+  const commits = Array.from({ length: 20 }, (_, index) => `large ${index}`);
+  for (const to of commits) comparisons.follow(`other/${to}`, [comparison(to, `${to.replace(" ", "-")}.example`)]);
+  await clock.advance(0);
+  const kinds = commits.map((to) => comparisons.latest(comparison(to, `${to.replace(" ", "-")}.example`))?.kind);
+  expect(kinds.filter((kind) => kind === "compared")).toHaveLength(15);
+  expect(kinds.filter((kind) => kind === "unknown")).toHaveLength(5);
+  expect(comparisons.latest(comparison("small"))).toEqual(compared);
+  expect(new Set(woken).size).toBe(21);
+});

@@ -9,6 +9,7 @@ import type { CommitComparer } from "./git-lister.ts";
 import type { ComparedCommits } from "./git-http.ts";
 import { hostOf, type GitRemote } from "./git-remote.ts";
 import { inTime } from "./in-time.ts";
+import { exceeding, sizeOf } from "./kept-paths.ts";
 import { pollLogKeys } from "./poll-log-keys.ts";
 import { PollQueue, type Poll, type StartedPoll } from "./poll-queue.ts";
 import type { CommitPair } from "./source-view.ts";
@@ -39,12 +40,18 @@ const timeoutMs = 20_000;
 const retriesMs = [5000, 15_000, 45_000, 120_000];
 /** A server that names a longer time is tried earlier. */
 const maxRetryAfterMs = 5 * 60_000;
+/** Of all paths, in bytes. One comparison may have two million characters, and there may be one for each Stack. */
+const maxKeptBytes = 32 * 1024 * 1024;
+/** What would take more memory is left to the agent. */
+const notKept: ComparedCommits = { kind: "unknown", reason: "the commits differ in too many files" };
 
 interface Entry {
   readonly comparison: Comparison;
   readonly followers: Set<Key>;
   readonly poll: QueuedComparison;
   result?: ComparedCommits;
+  /** Of the result. */
+  bytes: number;
   /** Attempts that did not reach the server. */
   failures: number;
   cancelRetry?: () => void;
@@ -143,7 +150,7 @@ class Comparisons implements PathComparisons {
         return entry.failures > 0;
       },
     };
-    const entry: Entry = { comparison, followers: new Set([key]), poll, failures: 0 };
+    const entry: Entry = { comparison, followers: new Set([key]), poll, bytes: 0, failures: 0 };
     this.#entries.set(id, entry);
     this.#enqueue(entry);
   }
@@ -168,8 +175,21 @@ class Comparisons implements PathComparisons {
   #record(entry: Entry, result: ComparedCommits): void {
     const before = problemIn(entry.result);
     entry.result = result.kind === "unreachable" ? this.#retry(entry, result) : result;
+    entry.bytes = sizeOf(entry.result);
     if (before !== undefined && before === problemIn(entry.result)) return;
-    for (const key of entry.followers) this.#options.wake(key);
+    const dropped = this.#dropLargest();
+    for (const each of new Set([entry, ...dropped])) for (const key of each.followers) this.#options.wake(key);
+  }
+
+  /** The comparisons whose paths do not fit into memory any longer. */
+  #dropLargest(): Entry[] {
+    const kept = [...this.#entries.values()].map((entry) => {
+      const [key = ""] = entry.followers;
+      return { entry, namespace: namespaceOf(key), bytes: entry.bytes };
+    });
+    const dropped = exceeding(kept, maxKeptBytes).map(({ entry }) => entry);
+    for (const entry of dropped) Object.assign(entry, { result: notKept, bytes: 0 });
+    return dropped;
   }
 
   /** What is known until the next attempt has ended, or for good. */
@@ -199,6 +219,12 @@ class Comparisons implements PathComparisons {
 const problemIn = (result: ComparedCommits | undefined): string | undefined =>
   result?.kind === "unreachable" ? result.reason : undefined;
 
-function idOf({ url, credentials, ca, from, to }: Comparison): string {
-  return contentHash([url, credentials, ca, from, to]);
+const ids = new WeakMap<Comparison, string>();
+
+/** Computed once for an object: the heads of pull requests are followed again with each pass. */
+function idOf(comparison: Comparison): string {
+  const { url, credentials, ca, from, to } = comparison;
+  const id = ids.get(comparison) ?? contentHash([url, credentials, ca, from, to]);
+  ids.set(comparison, id);
+  return id;
 }
