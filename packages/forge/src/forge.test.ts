@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
+import { CommitHashes } from "./commit-hashes.ts";
 import { ForgeError } from "./errors.ts";
 import { forge } from "./forge.ts";
 import { forgeHttp } from "./http.ts";
@@ -11,7 +12,7 @@ const http = forgeHttp({ policy, timeoutMs: 5000 });
 const commit = "0123456789abcdef0123456789abcdef01234567";
 
 const clientOf = ({ type, url, repository, token }: StandInForge) =>
-  forge({ type, url, repository }, { kind: "token", token }, http);
+  forge({ type, url, repository }, { kind: "token", token }, { http });
 
 const pull = (number: number, changes: Partial<PullRequest> = {}): PullRequest => ({
   number,
@@ -195,7 +196,7 @@ describe.each(forgeTypes)("%s", (type) => {
 
   test("reports wrong credentials, without them and without the server's text", async () => {
     using server = standInForge(type);
-    const client = forge(server, { kind: "token", token: "canary-secret" }, http);
+    const client = forge(server, { kind: "token", token: "canary-secret" }, { http });
     const error = await failureOf(client.openPullRequests(1));
     expect(error.kind).toBe("unauthorized");
     expect(error.message).toContain("(status 401)");
@@ -402,7 +403,8 @@ test("a forge that does not respond is unavailable", async () => {
   using server = standInForge("GitHub");
   const { promise, resolve } = Promise.withResolvers<Response>();
   server.answers.push(() => promise);
-  const client = forge(server, { kind: "token", token: server.token }, forgeHttp({ policy, timeoutMs: 50 }));
+  const impatient = { http: forgeHttp({ policy, timeoutMs: 50 }) };
+  const client = forge(server, { kind: "token", token: server.token }, impatient);
   const error = await failureOf(client.openPullRequests(1));
   resolve(new Response(""));
   expect(error).toMatchObject({ kind: "unavailable", message: expect.stringContaining("did not respond") as string });
@@ -412,7 +414,7 @@ test("a forbidden address is refused", async () => {
   const client = forge(
     { type: "Gitea", url: "https://169.254.169.254/api/v1", repository: "a/b" },
     { kind: "token", token: "t" },
-    http,
+    { http },
   );
   expect((await failureOf(client.openPullRequests(1))).kind).toBe("invalid");
 });
@@ -442,12 +444,45 @@ test.each([
 
 test("a user and a password are sent as basic authentication", async () => {
   using server = standInForge("Bitbucket");
-  const client = forge(server, { kind: "basic", username: "me", password: "secret" }, http);
+  const client = forge(server, { kind: "basic", username: "me", password: "secret" }, { http });
   await failureOf(client.openPullRequests(1));
   expect(server.calls[0]?.authorization).toBe(`Basic ${Buffer.from("me:secret").toString("base64")}`);
 });
 
 test.each(["", "name", "a/../b", "a/b/c", "a/b?x=1", "a//b", "./b"])("the repository %p is not valid", (repository) => {
   const target = { type: "GitHub", url: "https://api.github.com", repository } as const;
-  expect(() => forge(target, { kind: "token", token: "t" }, http)).toThrow(ForgeError);
+  expect(() => forge(target, { kind: "token", token: "t" }, { http })).toThrow(ForgeError);
+});
+
+test("the full hashes of commits at Bitbucket Cloud are requested once", async () => {
+  using server = standInForge("Bitbucket");
+  server.pageSize = 50;
+  server.pullRequests = [pull(3, { isFork: true }), pull(2), pull(1)];
+  const hashes = new CommitHashes();
+  const { type, url, repository, token } = server;
+  const list = async () =>
+    await forge({ type, url, repository }, { kind: "token", token }, { http, hashes }).openPullRequests(50);
+  const first = await list();
+  expect(server.calls).toHaveLength(4);
+  expect(await list()).toEqual(first);
+  expect(server.calls).toHaveLength(5);
+  server.pullRequests = [pull(4), pull(3, { isFork: true }), pull(2)];
+  const { pullRequests } = await list();
+  expect(pullRequests.map(({ head }) => head.commit)).toEqual([4, 3, 2].map((digit) => `${digit}`.repeat(40)));
+  expect(server.calls).toHaveLength(7);
+});
+
+test("a commit that Bitbucket Cloud did not have is requested again", async () => {
+  using server = standInForge("Bitbucket");
+  server.pullRequests = [pull(1)];
+  const hashes = new CommitHashes();
+  const { type, url, repository, token } = server;
+  const head = async () => {
+    const client = forge({ type, url, repository }, { kind: "token", token }, { http, hashes });
+    return (await client.openPullRequests(1)).pullRequests[0]?.head.commit;
+  };
+  server.missingCommits.add("1".repeat(40));
+  expect(await head()).toBe("1".repeat(12));
+  server.missingCommits.clear();
+  expect(await head()).toBe("1".repeat(40));
 });

@@ -182,6 +182,46 @@ test("a running preview is cancelled when its pull request closes, and the forge
   });
 });
 
+test("statuses of closed pull requests are not repeated at a slow forge, and replace no result of another one", async () => {
+  const { scene: opened, forge, server, first, spec } = await openReview();
+  await using scene = opened;
+  await scene.stack("web", spec());
+  await scene.isReady("web", first);
+  const [shared, own] = [server.commit("feature"), server.commit("feature")];
+  forge.pullRequests = [pullRequest(3, shared)];
+  scene.jump(minuteMs);
+  await scene.becomes("web", "with a preview", isShown("3 Succeeded"));
+  scene.simulator.script.update = () => ({ end: "never" });
+  forge.pullRequests = [pullRequest(3, shared), pullRequest(2, shared), pullRequest(1, own)];
+  scene.jump(minuteMs);
+  await scene.becomes("web", "with previews that run", isShown("3 Succeeded, 2 Running, 1 Running"));
+  const isPending = (commit: string) => (): boolean =>
+    forge.statuses.findLast((status) => status.commit === commit)?.state === "pending";
+  await waitFor(isPending(own), { what: "the status of the running preview" });
+  // The report controller cannot report the end before the previews are deleted.
+  forge.fails = ({ path }) => path.includes("/statuses/");
+  forge.pullRequests = [pullRequest(3, shared)];
+  scene.jump(minuteMs);
+  await Promise.all(["web-pr-1", "web-pr-2"].map((name) => scene.isDeleted(name)));
+  const [arrived, slow] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  forge.delay = ({ path }) => {
+    if (!path.includes("/statuses/")) return undefined;
+    arrived.resolve();
+    return slow.promise;
+  };
+  forge.fails = () => false;
+  scene.jump(minuteMs);
+  await arrived.promise;
+  // Longer than a pass of most controllers may take.
+  scene.jump(45_000);
+  await scene.fence();
+  slow.resolve();
+  await scene.becomes("web", "without cancelled previews", ({ status }) => !status?.cancelledPreviews);
+  const errors = forge.statuses.filter(({ state }) => state === "error").map(({ commit }) => commit);
+  expect(errors).toEqual([own]);
+  expect(forge.statuses.findLast(({ commit }) => commit === shared)?.state).toBe("success");
+});
+
 test("the forge shows no preview as pending when its Stack is deleted, or previews no pull requests any more", async () => {
   const { scene: opened, forge, server, first, spec } = await openReview();
   await using scene = opened;

@@ -26,6 +26,12 @@ const cases: readonly (readonly [string, Case, readonly CancelledPreview[], read
     [head],
     [],
   ],
+  [
+    "a run is forgotten if its commit is also the head of another pull request that is previewed: they share the status",
+    { before: [head], runs: [{ ...running, number: 3 }], wanted: [{ number: 2, commit: first }] },
+    [],
+    [],
+  ],
   ["a run whose result is reported is none", { runs: [reported] }, [], []],
   ["a run whose result was reported in the end is forgotten", { before: [head], runs: [reported] }, [], []],
   ["a run is remembered once", { before: [head], runs: [running] }, [head], []],

@@ -21,8 +21,12 @@ export function cancellations(
     ...unwanted.map(({ number, commit }) => ({ number, commit })),
   ];
   const reported = runs.filter((run) => run.isReported);
-  const done = [...wanted, ...answered, ...reported];
-  const open = all.filter((each, index) => all.findIndex(isSame(each)) === index && !done.some(isSame(each)));
+  const done = [...answered, ...reported];
+  // Two pull requests may have the same head, and a commit has one status for all of them: that of a preview that is wanted counts.
+  const commits = new Set(wanted.map(({ commit }) => commit));
+  const open = all.filter(
+    (each, index) => all.findIndex(isSame(each)) === index && !done.some(isSame(each)) && !commits.has(each.commit),
+  );
   const cancelled = open.slice(-maxCancelledPreviews);
   return { cancelled, due: cancelled.filter((each) => !runs.some(isSame(each))) };
 }

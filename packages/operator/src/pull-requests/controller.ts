@@ -59,6 +59,12 @@ export interface PullRequestControllerOptions {
   readonly clock?: Clock;
 }
 
+/**
+ * The longest pass reports three previews that ended without a result. Each takes up to two requests of 15 s; before that, the key of a
+ * GitHub App may have to be exchanged, in 20 s.
+ */
+const deadlineMs = 120_000;
+
 export function pullRequestController(options: PullRequestControllerOptions): Controller {
   const { client, reflector, updates, git, suspension = neverSuspended } = options;
   const { log = silentLogger, metrics = metricsRegistry(), clock = systemClock } = options;
@@ -74,6 +80,7 @@ export function pullRequestController(options: PullRequestControllerOptions): Co
     predicate: isRelevant,
     owns: [{ reflector, ownerKind: stackKind }],
     concurrency: 4,
+    deadlineMs,
     log,
     metrics,
     clock,

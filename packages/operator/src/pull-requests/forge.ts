@@ -1,6 +1,7 @@
 /** Which repository of which forge, and how its pull requests are read. */
 import type { NormalPullRequests } from "@pko/api";
 import {
+  CommitHashes,
   forge,
   ForgeError,
   forgeHttp,
@@ -24,16 +25,17 @@ export type ForgeListerSettings = Pick<GitSettings, "policy" | "inherited"> & {
 
 /** Newer ones first: more are seldom needed to find those within the limit. */
 const maxListed = 300;
-/** Bitbucket Cloud takes a request for each pull request, and allows 1,000 an hour. */
+/** Bitbucket Cloud takes a request for each head that is not known yet, and allows 1,000 an hour. */
 const maxListedAtBitbucket = 50;
 
 export function forgeLister(settings: ForgeListerSettings): ListPullRequests {
+  const hashes = new CommitHashes();
   return async (repository, { previews, signal }) => {
     const opened = await openForge(settings, repository, signal);
     if (opened.kind === "failed") return opened;
     const limit = repository.target.type === "Bitbucket" ? maxListedAtBitbucket : maxListed;
     try {
-      return await readList(opened.client(), { limit, previews });
+      return await readList(opened.client(hashes), { limit, previews });
     } catch (error) {
       if (!(error instanceof ForgeError)) throw error;
       return failureOf(error);
@@ -70,14 +72,16 @@ async function openForge(
   { policy, inherited = {}, githubApps }: ForgeListerSettings,
   { target, secret }: ForgeAccount,
   signal: AbortSignal,
-): Promise<{ readonly kind: "opened"; readonly client: () => Forge } | FailedList> {
+): Promise<{ readonly kind: "opened"; readonly client: (hashes?: CommitHashes) => Forge } | FailedList> {
   const access = await forgeCredentials(secret.name, secret.values, { target, githubApps, signal });
   if (access.kind !== "found") {
     return { kind: "failed", problem: accessProblems[access.kind], message: access.message };
   }
   const trusted = await trustedCaCertificates(inherited);
   const http = forgeHttp({ policy, environment: inherited, signal, ...(trusted !== undefined && { ca: trusted }) });
-  return { kind: "opened", client: () => forge(target, access.credentials, http) };
+  const client = (hashes?: CommitHashes): Forge =>
+    forge(target, access.credentials, { http, ...(hashes && { hashes }) });
+  return { kind: "opened", client };
 }
 
 /** How many pull requests are read one by one, because a truncated list does not contain them. The others are kept. */

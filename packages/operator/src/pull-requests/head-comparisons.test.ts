@@ -81,11 +81,22 @@ test("with other filters, a head is compared again with the same commit, because
 });
 
 test("a head with more paths than can be matched quickly counts as a change", async () => {
-  const many = Array.from({ length: 5000 }, (_, index) => `docs/${"a".repeat(995)}${index}`);
-  const { clock, comparisons, known } = opened({ h1: many, h2: many.slice(0, 4000) });
-  comparisons.follow("team/web", wanted("c0", ["h1", "h2"]));
+  const many = Array.from({ length: 2000 }, (_, index) => `docs/${"a".repeat(995)}${index}`);
+  const pathFilters = Array.from({ length: 64 }, () => `**/${"a*".repeat(100)}[b]*`);
+  const { clock, comparisons, known } = opened({ h1: many, h2: ["docs/a"] });
+  comparisons.follow("team/web", wanted("c0", ["h1", "h2"], { pathFilters }));
   await clock.advance(0);
-  expect(known()).toEqual({ h1: true, h2: false });
+  expect(known("team/web", pathFilters)).toEqual({ h1: true, h2: false });
+});
+
+test("with new credentials, a head that is not known yet is compared with them, and with the same commit", async () => {
+  const { clock, comparisons, started } = opened();
+  const remote = { url, credentials: { kind: "token", token: "new" } } as const;
+  comparisons.follow("team/web", wanted("c0", ["later"]));
+  await clock.advance(0);
+  comparisons.follow("team/web", wanted("c1", ["later"], { remote }));
+  await clock.advance(0);
+  expect(started).toEqual(["c0..later", "c0..later"]);
 });
 
 test("a head that is closed, or in another repository, is forgotten", async () => {

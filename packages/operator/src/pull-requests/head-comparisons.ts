@@ -45,10 +45,13 @@ export function headComparisons(options: HeadComparisonOptions): HeadComparisons
   return new Heads(options);
 }
 
-interface FollowedHeads extends WantedHeads {
+interface FollowedHeads {
+  readonly url: string;
+  readonly remoteHash: string;
+  readonly pathFilters: readonly string[];
   readonly filtersHash: string;
-  /** By head: what it is compared with. */
-  readonly bases: ReadonlyMap<string, string>;
+  /** By head. */
+  readonly comparisons: ReadonlyMap<string, Comparison>;
   /** By head: whether it changes a selected file. The paths, which can be megabytes for each head, are not kept. */
   readonly verdicts: Map<string, boolean>;
 }
@@ -67,21 +70,19 @@ class Heads implements HeadComparisons {
 
   latest(key: Key, { url, pathFilters }: FilteredRepository): ReadonlyMap<string, boolean> {
     const followed = this.#followed.get(key);
-    const isSame = followed?.remote.url === url && followed.filtersHash === contentHash(pathFilters);
+    const isSame = followed?.url === url && followed.filtersHash === contentHash(pathFilters);
     return isSame ? followed.verdicts : new Map();
   }
 
   follow(key: Key, wanted: WantedHeads): void {
-    const { remote, from, heads, pathFilters } = wanted;
-    const before = this.#followed.get(key);
-    const former = before?.remote.url === remote.url ? before.bases : undefined;
-    const known = this.latest(key, { url: remote.url, pathFilters });
-    const followed: FollowedHeads = {
-      ...wanted,
-      filtersHash: contentHash(pathFilters),
-      bases: new Map(heads.map((head) => [head, former?.get(head) ?? from])),
-      verdicts: new Map([...known].filter(([head]) => heads.includes(head))),
-    };
+    const { remote, pathFilters } = wanted;
+    const { url } = remote;
+    const remoteHash = contentHash(remote);
+    const comparisons = comparisonsFor(wanted, remoteHash, this.#followed.get(key));
+    const known = this.latest(key, { url, pathFilters });
+    const verdicts = new Map([...known].filter(([head]) => comparisons.has(head)));
+    const filtersHash = contentHash(pathFilters);
+    const followed = { url, remoteHash, pathFilters, filtersHash, comparisons, verdicts };
     this.#followed.set(key, followed);
     this.#compare(key, followed);
   }
@@ -118,18 +119,26 @@ class Heads implements HeadComparisons {
   }
 }
 
-function openComparisons({ remote, bases, verdicts }: FollowedHeads): (readonly [string, Comparison])[] {
-  return [...bases].filter(([head]) => !verdicts.has(head)).map(([to, from]) => [to, { ...remote, from, to }] as const);
+/** Those of earlier passes, where they are the same: there may be hundreds, and each has a hash, which takes time. */
+function comparisonsFor(
+  { remote, from, heads }: WantedHeads,
+  remoteHash: string,
+  former: FollowedHeads | undefined,
+): ReadonlyMap<string, Comparison> {
+  const known = former?.url === remote.url ? former : undefined;
+  const comparisonOf = (to: string): Comparison => {
+    const before = known?.comparisons.get(to);
+    return before && known?.remoteHash === remoteHash ? before : { ...remote, from: before?.from ?? from, to };
+  };
+  return new Map(heads.map((head) => [head, comparisonOf(head)]));
 }
 
-/** Characters of paths, for each filter: matching more would stop the operator for longer than some 10 ms. */
-const maxMatchedChars = 4 * 1024 * 1024;
+function openComparisons({ comparisons, verdicts }: FollowedHeads): (readonly [string, Comparison])[] {
+  return [...comparisons].filter(([head]) => !verdicts.has(head));
+}
 
 type FinalResult = Exclude<ComparedCommits, { kind: "unreachable" }>;
 
 /** In doubt, the pull request is previewed. */
-function isAffecting(result: FinalResult, pathFilters: readonly string[]): boolean {
-  if (result.kind === "unknown") return true;
-  const chars = result.paths.reduce((sum, path) => sum + path.length, 0);
-  return chars * pathFilters.length > maxMatchedChars || result.paths.some(globSelector(pathFilters));
-}
+const isAffecting = (result: FinalResult, pathFilters: readonly string[]): boolean =>
+  result.kind === "unknown" || result.paths.some(globSelector(pathFilters));

@@ -14,13 +14,13 @@ const withSecret: Partial<StackSpec> = {
 };
 
 /** No Secret exists, and the first head changes nothing. */
-async function observed(changes: Partial<StackSpec>, lastSuccessfulCommit?: string) {
+async function observed(changes: Partial<StackSpec>, lastSuccessfulCommit?: string, listed = open) {
   const stack = aParent(changes, lastSuccessfulCommit === undefined ? {} : { lastUpdate: { lastSuccessfulCommit } });
   const spec = normalizeStack(stack);
   if (!spec.ok) throw new Error("the spec is invalid");
   const client = { find: async () => undefined } as unknown as Client;
   const comparisons = { latest: () => new Map([[first, false]]) };
-  const subject = { key: "default/web", stack, spec: spec.value, open };
+  const subject = { key: "default/web", stack, spec: spec.value, open: listed };
   return await observeHeads({ client, comparisons }, subject, new AbortController().signal);
 }
 
@@ -42,4 +42,12 @@ test.each([
 ] as const)("without %s, nothing is compared", async (_, changes, commit) => {
   const { heads, wantedHeads } = await observed(changes, commit);
   expect([heads.unaffected.size, heads.uncompared.size, wantedHeads]).toEqual([0, 0, "none"]);
+});
+
+test("all heads are compared, however many are listed and whatever the limit of previews is", async () => {
+  const commits = Array.from({ length: 300 }, (_, index) => (index + 1).toString(16).padStart(40, "0"));
+  const listed = commits.map((commit, index) => aPullRequest(index + 1, { head: { ref: "x", commit } }));
+  const { heads, wantedHeads } = await observed(filters, "c0", listed);
+  expect(heads.uncompared.size).toBe(300);
+  expect(wantedHeads).toMatchObject({ heads: commits.toReversed() });
 });

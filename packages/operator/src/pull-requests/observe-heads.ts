@@ -33,9 +33,6 @@ export const noHeads: ObservedHeads = { heads: { unaffected: new Set(), uncompar
 /** Without a list of pull requests: what is known about their heads is needed when there is one again. */
 export const unlistedHeads: ObservedHeads = { ...noHeads, wantedHeads: "unchanged" };
 
-/** Of more pull requests, the older ones count as if they changed something. */
-const maxCompared = 100;
-
 /** What is not known counts as a change: the preview runs. */
 export async function observeHeads(
   { client, comparisons }: HeadsWorld,
@@ -51,7 +48,8 @@ export async function observeHeads(
   });
   const { url } = source.repository;
   const { pathFilters } = source;
-  const { selected } = selectPullRequests(open, { ...pullRequests, limit: maxCompared });
+  // All that match, not only those within the limit: which of them change something decides who is within it.
+  const { selected } = selectPullRequests(open, { ...pullRequests, limit: Infinity });
   const heads = selected.map(({ head }) => head.commit);
   const verdicts = comparisons.latest(key, { url, pathFilters });
   const unaffected = new Set(heads.filter((head) => verdicts.get(head) === false));

@@ -133,6 +133,16 @@ describe("a webhook", () => {
     expect(requests).toHaveLength(2);
   });
 
+  test("about a push to any ref counts, because it may be to the head of a pull request", async () => {
+    const { clock, poller, requests, follow } = setting();
+    follow("a/one");
+    await clock.advance(5000);
+    const { isPullRequest: _, ...toAny } = push();
+    expect(poller.pushed(toAny)).toBe(1);
+    await clock.advance(60);
+    expect(requests).toHaveLength(2);
+  });
+
   test("of another namespace or repository changes nothing", async () => {
     const { clock, poller, requests, follow } = setting();
     follow("a/one");

@@ -155,7 +155,7 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadList, FailedList> implem
       (group) =>
         group.namespace === namespace &&
         ids.some((id) => isSameRepository(group.id, id)) &&
-        (isPullRequest === true || isHead(group, refs)),
+        (isPullRequest === true || refs.length === 0 || isHead(group, refs)),
     );
     for (const group of concerned) this.pollAfterPush(group, this.clock.monotonic());
     return concerned.reduce((count, { followers }) => count + followers.size, 0);

@@ -14,13 +14,26 @@ export interface Selection {
   readonly withoutCommit: number;
 }
 
-export function selectPullRequests(open: readonly PullRequest[], wanted: NormalPullRequests): Selection {
-  const { labels, limit, allowForks } = wanted;
-  const isTarget = globSelector(wanted.branches);
-  const matching = open
+export const selectPullRequests = (open: readonly PullRequest[], wanted: NormalPullRequests): Selection =>
+  selectMatching(matchingPullRequests(open, wanted), wanted);
+
+/** Those into the branches, and with the labels, of the Stack. */
+export function matchingPullRequests(
+  open: readonly PullRequest[],
+  { branches, labels }: Pick<NormalPullRequests, "branches" | "labels">,
+): PullRequest[] {
+  const isTarget = globSelector(branches);
+  return open
     .filter(({ number }) => Number.isSafeInteger(number) && number > 0)
     .filter(({ base }) => isTarget(base.ref))
     .filter((each) => labels.length === 0 || each.labels.some((label) => labels.includes(label)));
+}
+
+/** Of those that match. */
+export function selectMatching(
+  matching: readonly PullRequest[],
+  { limit, allowForks }: Pick<NormalPullRequests, "limit" | "allowForks">,
+): Selection {
   const allowed = matching.filter(({ isFork }) => allowForks || !isFork);
   const possible = allowed.filter(({ head }) => isCommit(head.commit));
   const newestFirst = possible.toSorted((one, other) => other.number - one.number);

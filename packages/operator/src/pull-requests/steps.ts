@@ -3,7 +3,6 @@ import type { CancelledPreview, Stack } from "@pko/api";
 import type { Plan } from "@pko/kube";
 
 import type { Outcome } from "./outcome.ts";
-import type { PullRequestsView } from "./view.ts";
 
 export type Step =
   /** Creates and changes previews. */
@@ -24,6 +23,3 @@ export interface WantedPreview {
 }
 
 export type PullRequestsPlan = Plan<Step, Outcome>;
-
-/** Undefined where the rule does not apply. */
-export type PullRequestsRule = (view: PullRequestsView) => PullRequestsPlan | undefined;

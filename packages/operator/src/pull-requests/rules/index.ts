@@ -8,9 +8,17 @@ import { areRecorded } from "../cancelled.ts";
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
 import { isPreviewCurrent, previewNameOf, previewStack, type Head } from "../preview-stack.ts";
-import type { PullRequestsPlan, PullRequestsRule, Step, WantedPreview } from "../steps.ts";
+import type { PullRequestsPlan, Step, WantedPreview } from "../steps.ts";
 import type { ForgeView, PullRequestsView } from "../view.ts";
 import { headOf, targetsOf, type Targets } from "./targets.ts";
+
+/** What the list requires is computed once for all rules: it may have hundreds of pull requests. Undefined before the first list. */
+interface RuleView extends PullRequestsView {
+  readonly targets: Targets | undefined;
+}
+
+/** Undefined where the rule does not apply. */
+type Rule = (view: RuleView) => PullRequestsPlan | undefined;
 
 const wait = (outcome: Outcome): PullRequestsPlan => ({ steps: [], outcome });
 
@@ -51,31 +59,31 @@ const failures: Readonly<
   credentials: "ForgeCredentialsMissing",
 };
 
-function listPending(view: PullRequestsView): PullRequestsPlan | undefined {
-  if (targetsOf(view)) return undefined;
+function listPending({ targets }: RuleView): PullRequestsPlan | undefined {
+  if (targets) return undefined;
   return wait({ kind: "waiting", reason: "ForgePending", message: messages.pending });
 }
 
 /** The operator may stop after it has deleted a preview, and nothing else shows that a run has no result. */
-function cancellationsUnrecorded(view: PullRequestsView): PullRequestsPlan | undefined {
-  const targets = targetsOf(view);
+function cancellationsUnrecorded(view: RuleView): PullRequestsPlan | undefined {
+  const { targets } = view;
   if (!targets || areRecorded(view.stack, targets.cancelled)) return undefined;
   return { ...current(view, targets), requeueAt: view.now };
 }
 
-function previewsDue(view: PullRequestsView): PullRequestsPlan | undefined {
-  const targets = targetsOf(view);
+function previewsDue(view: RuleView): PullRequestsPlan | undefined {
+  const { targets } = view;
   if (!targets || view.blocked) return undefined;
   const steps = [...deletions(targets.obsolete), ...applications(view, targets.heads)];
   return steps.length > 0 ? { ...current(view, targets), steps } : undefined;
 }
 
 /** A pass has to end before its deadline, also with a slow forge: what it has reported would be lost, and reported again. */
-const maxReported = 5;
+const maxReported = 3;
 
 /** After the previews: a slow forge must not delay them. */
-function resultMissing(view: PullRequestsView): PullRequestsPlan | undefined {
-  const targets = targetsOf(view);
+function resultMissing(view: RuleView): PullRequestsPlan | undefined {
+  const { targets } = view;
   if (!targets || targets.unreported.length === 0 || view.answered) return undefined;
   const open = new Set(targets.heads.map(({ number }) => number));
   const previews = targets.unreported.slice(0, maxReported).map(({ number, commit }) => ({
@@ -87,8 +95,8 @@ function resultMissing(view: PullRequestsView): PullRequestsPlan | undefined {
 }
 
 /** Applies to every view. The rules before it leave those with a list. */
-function previewsCurrent(view: PullRequestsView): PullRequestsPlan {
-  const targets = targetsOf(view);
+function previewsCurrent(view: RuleView): PullRequestsPlan {
+  const { targets } = view;
   return targets ? current(view, targets) : wait({ kind: "unchanged" });
 }
 
@@ -134,7 +142,7 @@ function applications(
   return wanted.length > 0 ? [{ kind: "applyPreviews", previews: wanted }] : [];
 }
 
-const rules: readonly PullRequestsRule[] = [
+const rules: readonly Rule[] = [
   statusMissing, // the Stack has no status yet: wait for it
   previewsUnwanted, // the Stack is deleted, or previews no pull requests: delete all previews
   specInvalid, // the spec is invalid, which the Stack reports: leave the previews as they are
@@ -147,4 +155,5 @@ const rules: readonly PullRequestsRule[] = [
   previewsCurrent, // each selected pull request has its preview, or one that is blocked
 ];
 
-export const planPullRequests = (view: PullRequestsView): PullRequestsPlan => firstDecision(rules, view);
+export const planPullRequests = (view: PullRequestsView): PullRequestsPlan =>
+  firstDecision(rules, { ...view, targets: targetsOf(view) });

@@ -406,6 +406,13 @@ describe("the status", () => {
 });
 
 describe("a preview without a result", () => {
+  test("does not replace the result of another open pull request with the same head", () => {
+    const stack = aParent({}, { cancelledPreviews: [{ number: 1, commit: first }] });
+    const view = viewOf({ stack, forge: listed(2), previews: [aPreview(stack, { number: 2, commit: first })] });
+    expect(stepsOf(view)).toEqual([]);
+    expect(pullRequestsStatus(view, planPullRequests(view))).not.toContainKey("cancelledPreviews");
+  });
+
   const run = { number: 1, commit: first, isReported: false };
   const cancelled = [{ number: 1, commit: first }];
   const before = aParent({}, { cancelledPreviews: cancelled });
@@ -466,8 +473,8 @@ describe("a preview without a result", () => {
       return { numbers: previews.map(({ number }) => number), requeueAt: plan.requeueAt };
     };
     const stack = aParent({}, { cancelledPreviews: many });
-    expect(reportOf(stack).numbers).toEqual([1, 2, 3, 4, 5]);
-    expect(reportOf(stack, many.slice(0, 5))).toEqual({ numbers: [], requeueAt: now });
+    expect(reportOf(stack).numbers).toEqual([1, 2, 3]);
+    expect(reportOf(stack, many.slice(0, 3))).toEqual({ numbers: [], requeueAt: now });
     expect(reportOf(aParent({}, { cancelledPreviews: many.slice(10) })).numbers).toEqual([11, 12]);
   });
 

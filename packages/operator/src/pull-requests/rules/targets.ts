@@ -6,7 +6,7 @@ import { pullRequestNumberOf } from "../../shared/pull-request-preview.ts";
 import { cancellations } from "../cancelled.ts";
 import type { ListedPullRequests } from "../poller.ts";
 import { forkURL, type Head } from "../preview-stack.ts";
-import { selectPullRequests, type Selection } from "../selection.ts";
+import { matchingPullRequests, selectMatching, type Selection } from "../selection.ts";
 import type { PullRequestsView } from "../view.ts";
 
 export interface Targets {
@@ -32,7 +32,8 @@ export function targetsOf(view: PullRequestsView): Targets | undefined {
   const { stack, spec, forge, previews } = view;
   const wanted = spec.ok ? spec.value.pullRequests : undefined;
   if (forge.kind !== "listed" || !wanted) return undefined;
-  const { affecting, unaffecting, uncompared } = byEffect(view, forge.pullRequests);
+  const matching = matchingPullRequests(forge.pullRequests, wanted);
+  const { affecting, unaffecting, uncompared } = byEffect(view, matching);
   const { selection, undecided } = select({ affecting, uncompared }, wanted);
   const numbers = new Set<number | undefined>(selection.selected.map(({ number }) => number));
   const others = previews.filter((preview) => !numbers.has(pullRequestNumberOf(preview)));
@@ -49,13 +50,13 @@ export function targetsOf(view: PullRequestsView): Targets | undefined {
     cancelled,
     unreported: due,
     isTruncated: forge.truncated !== undefined,
-    unaffecting: matching(unaffecting, wanted),
-    isComparing: matching(uncompared, wanted) > 0,
+    unaffecting: countOf(unaffecting, wanted),
+    isComparing: countOf(uncompared, wanted) > 0,
   };
 }
 
-const matching = (pullRequests: readonly PullRequest[], wanted: NormalPullRequests): number =>
-  selectPullRequests(pullRequests, { ...wanted, limit: Infinity }).selected.length;
+const countOf = (matching: readonly PullRequest[], wanted: NormalPullRequests): number =>
+  selectMatching(matching, { ...wanted, limit: Infinity }).selected.length;
 
 /** Whether they change something that the Stack's path filters select. */
 interface ByEffect {
@@ -65,20 +66,20 @@ interface ByEffect {
   readonly uncompared: readonly PullRequest[];
 }
 
-function byEffect({ heads: { unaffected, uncompared } }: PullRequestsView, open: readonly PullRequest[]): ByEffect {
+function byEffect({ heads: { unaffected, uncompared } }: PullRequestsView, matching: readonly PullRequest[]): ByEffect {
   const isCompared = ({ head }: PullRequest): boolean => !uncompared.has(head.commit);
-  const compared = open.filter(isCompared);
+  const compared = matching.filter(isCompared);
   return {
     affecting: compared.filter(({ head }) => !unaffected.has(head.commit)),
     unaffecting: compared.filter(({ head }) => unaffected.has(head.commit)),
-    uncompared: open.filter((each) => !isCompared(each)),
+    uncompared: matching.filter((each) => !isCompared(each)),
   };
 }
 
 /** Selected is what is selected whatever the comparisons show. `undecided`: the numbers of those that may be selected. */
 function select({ affecting, uncompared }: Omit<ByEffect, "unaffecting">, wanted: NormalPullRequests) {
-  const all = selectPullRequests([...affecting, ...uncompared], wanted);
-  const { selected: compared } = selectPullRequests(affecting, wanted);
+  const all = selectMatching([...affecting, ...uncompared], wanted);
+  const { selected: compared } = selectMatching(affecting, wanted);
   const selected = all.selected.filter((each) => compared.includes(each));
   const undecided = [...all.selected, ...compared].filter((each) => !selected.includes(each));
   return { selection: { ...all, selected }, undecided: undecided.map(({ number }) => number) };
