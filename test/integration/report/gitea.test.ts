@@ -78,7 +78,7 @@ test(
     const { number } = await gitea.api<{ number: number }>("POST", `${path}/pulls`, pull);
     const target = { type: "Gitea", url: `${gitea.url}/api/v1`, repository } as const;
     const http = forgeHttp({ policy: { allowHttp: true, allowedAddresses: ["127.0.0.1"] } });
-    const client = forge(target, { kind: "token", token: gitea.token }, http);
+    const client = forge(target, { kind: "token", token: gitea.token }, { http });
     const open = {
       number,
       title: "Feature",

@@ -91,6 +91,50 @@ test(
   testTimeoutMs,
 );
 
+/** As the Update controller records an Update that is withdrawn before it starts. */
+async function withdraw({ client }: StackScene, ref: ReturnType<StackScene["ref"]>): Promise<void> {
+  const lastTransitionTime = new Date().toISOString();
+  const conditions = ["Failed", "Complete"].map((type) => ({
+    type,
+    status: "True",
+    reason: "Canceled",
+    message: "It was withdrawn.",
+    lastTransitionTime,
+  }));
+  const body = { status: { conditions, endTime: lastTransitionTime } };
+  await client.patch(updates, ref, { patch: { type: "merge", body }, subresource: "status" });
+}
+
+test(
+  "a commit keeps its result if another Update of it is withdrawn before it starts",
+  async () => {
+    using server = gitServer();
+    await using setting = await openReportScene();
+    const { scene, forge, settings } = setting;
+    await startOperator(scene);
+    const commit = server.commit();
+    holdRuns(scene)();
+    await scene.stack("web", { projectRepo: server.url, branch: "main", report: settings });
+    await updateUntil(scene, commit, isState("success"));
+    const before = forge.statuses.length;
+    const release = holdRuns(scene);
+    await scene.annotate("web", { "pulumi.com/reconciliation-request": "again" });
+    const { status } = await scene.becomes("web", "at a second Update", (stack) => !!stack.status?.currentUpdate);
+    const waiting = scene.ref(status?.currentUpdate?.name ?? "");
+    const isWaiting = await scene.client.find(updates, waiting);
+    expect(isWaiting?.status?.report).toBeUndefined();
+    await withdraw(scene, waiting);
+    await scene.becomes("web", "past it", (stack) => stack.status?.lastUpdate?.name === waiting.name);
+    await scene.fence();
+    expect(forge.statuses).toHaveLength(before);
+    expect(forge.statuses.at(-1)).toMatchObject({ commit, state: "success", description: "1 replaced, 2 created" });
+    release();
+    await waitFor(() => forge.statuses.length > before, { what: "the status of the third Update" });
+    expect(forge.statuses.slice(before).map(({ state }) => state)).toEqual(["success"]);
+  },
+  testTimeoutMs,
+);
+
 test(
   "an unavailable forge delays no run, is visible, and receives the last state when it responds",
   async () => {

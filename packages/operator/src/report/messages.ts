@@ -10,7 +10,7 @@ export const secretForbidden = (name: string): string =>
 export const secretInvalid = (message: string): string => `The result is not reported: ${message}`;
 
 export const appRefused = (message: string): string =>
-  `The result is not reported, because the GitHub App cannot be used: ${message}; check the keys of the Secret and the installation of the App.`;
+  `The result is not reported, because the GitHub App cannot be used: ${message}; check report.url, the keys of the Secret, and the installation of the App.`;
 
 const remedies: Readonly<Record<ForgeErrorKind, string>> = {
   unauthorized: "give the token the permission to set commit statuses and to write comments",

@@ -16,6 +16,7 @@ import type { ClassView } from "../shared/workspace-classes.ts";
 import { forgeLine, observeReport, stacksConcernedBy } from "./observe.ts";
 import {
   commit,
+  ended,
   failed,
   now,
   ownersOf,
@@ -58,7 +59,10 @@ function observed(scene: Scene): ReportView | undefined {
   const { update = updateOf(), siblings = [], applied = { kind: "none" }, isSuspended = false } = scene;
   const world = {
     updates: storeOf([update, ...siblings], workspaceKeyOf),
-    stacks: storeOf(scene.stacks ?? [scene.stack ?? reporting], keyOf),
+    stacks: storeOf(
+      scene.stacks ?? [scene.stack ?? reporting],
+      ({ metadata }) => metadata.ownerReferences?.[0]?.uid ?? "",
+    ),
     classes: () => applied,
     suspension: { isOn: isSuspended },
     limits: scene.limits ?? new ForgeLimits(() => undefined),
@@ -121,15 +125,43 @@ const orders: readonly (readonly [string, Update, Partial<Update>, boolean])[] =
   ["a later one of another commit", sibling(other, "2030-01-01T00:00:01Z"), {}, false],
   [
     "one of the same second, if this one has ended",
-    sibling(commit, "2030-01-01T00:00:00Z"),
+    sibling(commit, "2030-01-01T00:00:00Z", running),
     { status: succeeded },
     true,
   ],
   ["one of the same second that has ended", sibling(commit, "2030-01-01T00:00:00Z", succeeded), {}, false],
+  ["a later one that runs", sibling(commit, "2030-01-01T00:00:01Z", running), { status: succeeded }, true],
+  [
+    "a later one that waits, but not if this one has a result",
+    sibling(commit, "2030-01-01T00:00:01Z"),
+    { status: succeeded },
+    false,
+  ],
+  [
+    "a later one that was withdrawn, but not if this one has a result",
+    sibling(commit, "2030-01-01T00:00:01Z", withdrawn),
+    { status: succeeded },
+    false,
+  ],
+  [
+    "a later one that was withdrawn, if this one was, too",
+    sibling(commit, "2030-01-01T00:00:01Z", withdrawn),
+    { status: withdrawn },
+    true,
+  ],
 ];
 test.each(orders)("an Update is superseded by %s", (...row) => {
   const [, before, changes, expected] = row;
   expect(subjectOf({ update: updateOf({}, changes), siblings: [before] })?.isSuperseded).toBe(expected);
+});
+
+test.each([
+  ["waits", {}, true],
+  ["was withdrawn", withdrawn, true],
+  ["runs", running, false],
+])("an Update says nothing about a commit with a result if it %s", (_, status, expected) => {
+  const siblings = [sibling(commit, "2029-12-31T23:59:59Z", succeeded)];
+  expect(subjectOf({ update: updateOf(status), siblings })?.isVoid).toBe(expected);
 });
 
 const [workspaceOwner, stackOwner] = ownersOf("web", "stack-uid");
@@ -169,10 +201,15 @@ test("the Go operator made the Stack the controller of its Updates", () => {
 const preview = { spec: { type: "preview", workspaceName: "web" } } as const;
 const comments: readonly (readonly [string, Update, boolean])[] = [
   ["a later preview of another commit", { ...sibling(other, "2030-01-01T00:00:01Z"), ...preview }, true],
-  ["a later preview of the same commit", { ...sibling(commit, "2030-01-01T00:00:01Z"), ...preview }, true],
+  ["a later preview of the same commit", { ...sibling(commit, "2030-01-01T00:00:01Z", running), ...preview }, true],
   ["an earlier preview", { ...sibling(other, "2029-12-31T23:59:59Z"), ...preview }, false],
   ["a later update", sibling(other, "2030-01-01T00:00:01Z"), false],
   ["a later preview of no commit", { ...sibling("", "2030-01-01T00:00:01Z"), ...preview }, false],
+  [
+    "a later preview of the same commit that never ran",
+    { ...sibling(commit, "2030-01-01T00:00:01Z", withdrawn), ...preview },
+    false,
+  ],
 ];
 test.each(comments)("the comment of a preview is outdated by %s", (_, later, expected) => {
   expect(subjectOf({ update: updateOf(succeeded, preview), siblings: [later] })?.isCommentOutdated).toBe(expected);
@@ -220,6 +257,13 @@ describe("a plan", () => {
     ["is superseded if nothing is left to apply", request("Superseded"), [], "superseded"],
     ["is superseded by a later update", {}, [sibling(other, "2030-01-01T00:00:01Z")], "superseded"],
     ["is superseded by a later plan that was applied", {}, [applying(succeeded, "another")], "superseded"],
+    [
+      "is superseded by a later plan of the same commit",
+      {},
+      [sibling(commit, "2030-01-01T00:00:01Z", running)],
+      "superseded",
+    ],
+    ["is not superseded by one that has not started", {}, [sibling(commit, "2030-01-01T00:00:01Z")], "open"],
     ["is not superseded by an earlier update", {}, [sibling(other, "2029-12-31T23:59:59Z")], "open"],
     ["is not superseded by a drift check", {}, [{ ...sibling(other, "2030-01-01T00:00:01Z"), spec: drift }], "open"],
     ["is not superseded by an Update of a user", {}, [own(sibling(other, "2030-01-01T00:00:01Z"))], "open"],
@@ -256,6 +300,44 @@ test.each([
   );
 });
 
+describe("a preview of a pull request with the head of another one", () => {
+  const owner = { apiVersion: "pulumi.com/v1", kind: "Stack", name: "web", uid: "stack-uid", controller: true };
+  const previewOf = (number: number, head = commit): Stack => ({
+    ...reporting,
+    spec: { ...reporting.spec, preview: true, commit: head },
+    metadata: {
+      name: `web-pr-${number}`,
+      namespace: "apps",
+      uid: `uid-${number}`,
+      annotations: { [pullRequestAnnotation]: String(number) },
+      ownerReferences: [owner],
+    },
+  });
+  const runOf = (number: number, status: UpdateStatus): Update => {
+    const [name, uid] = [`web-pr-${number}`, `uid-${number}`];
+    return updateOf(status, {
+      metadata: { ...updateOf().metadata, name: `${name}-1`, uid: `run-${uid}`, ownerReferences: ownersOf(name, uid) },
+      spec: { type: "preview", workspaceName: name },
+    });
+  };
+  const scenes: readonly (readonly [string, UpdateStatus, UpdateStatus, Stack, boolean])[] = [
+    ["says nothing while it runs, if that has a result", running, succeeded, previewOf(7), true],
+    ["says nothing if it was cancelled, and that has a result", ended("Canceled"), failed, previewOf(7), true],
+    ["counts when it has a result itself", failed, succeeded, previewOf(7), false],
+    ["counts if that has no result either", running, ended("Canceled"), previewOf(7), false],
+    ["counts if that has another head now", running, succeeded, previewOf(7, other), false],
+  ];
+  test.each(scenes)("%s", (...row) => {
+    const [, status, result, another, expected] = row;
+    const scene = {
+      stacks: [reporting, previewOf(8), another],
+      update: runOf(8, status),
+      siblings: [runOf(7, result)],
+    };
+    expect(subjectOf(scene)?.isVoid).toBe(expected);
+  });
+});
+
 describe("a preview of a pull request that is deleted", () => {
   const parent: Stack = { ...stack, spec: { ...stack.spec, pullRequests: { type: "GitHub" } } };
   const owner = { apiVersion: "pulumi.com/v1", kind: "Stack", name: "web", uid: "stack-uid", controller: true };
@@ -288,6 +370,16 @@ describe("a preview of a pull request that is deleted", () => {
     ["not before it is deleted", [stack, { ...child, metadata }], false],
     ["not if it is a Stack that deploys, whatever its annotations", [stack, { ...child, spec: reporting.spec }], false],
   ];
+  test("is reported also if an earlier one of the same commit has a result: its Stack waits for that", () => {
+    const earlier = sibling(commit, "2029-12-31T23:59:59Z", succeeded);
+    const siblings = [
+      { ...update, ...earlier, metadata: { ...earlier.metadata, ownerReferences }, spec: update.spec ?? {} },
+    ];
+    const waiting = { ...update, status: {} };
+    expect(subjectOf({ stacks: [stack, child], update: waiting, siblings })?.isVoid).toBe(false);
+    expect(subjectOf({ stacks: [parent, child], update: waiting, siblings })?.isVoid).toBe(true);
+  });
+
   test.each(scenes)("has no result: %s", (_name, stacks, expected) => {
     expect(subjectOf({ stacks, update })?.isAbandoned).toBe(expected);
   });

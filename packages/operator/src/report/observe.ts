@@ -5,12 +5,19 @@ import { keyOf, refKey, type Change, type Key, type Moment, type Store } from "@
 
 import type { ForgeLimits } from "../forge/forge-limits.ts";
 import type { Suspension } from "../shared/channels/suspension.ts";
-import { isAbandoned, previewOwnerIndex, pullRequestNumberOf, wantsPreviews } from "../shared/pull-request-preview.ts";
+import {
+  isAbandoned,
+  parentOf,
+  previewOwnerIndex,
+  pullRequestNumberOf,
+  wantsPreviews,
+} from "../shared/pull-request-preview.ts";
 import { reportSettings } from "../shared/reports.ts";
 import { commitOf, isLater, isUpdateOf, workspaceIndex, workspaceKeyOf } from "../shared/updates.ts";
 import type { ClassReader } from "../shared/workspace-classes.ts";
 import { operationOf } from "./desired/commit-status.ts";
 import { planFate } from "./plan-fate.ts";
+import { hasEarlierResult, hasSharedResult } from "./void-updates.ts";
 import type { Delivered, ReportMemory, ReportView, Subject } from "./view.ts";
 
 export interface ReportWorld {
@@ -57,25 +64,28 @@ function subjectOf(world: ReportWorld, update: Update, toWallClock: (time: numbe
     target,
     commit,
     ...pullRequestOf(stack),
-    ...comparedWithOthers(world.updates, stack, update),
+    ...comparedWithOthers(world, stack, update),
     isNamed: namesIn(stack).includes(update.metadata.name ?? ""),
     isSuspended: world.suspension.isOn || (specOf(stack)?.suspend ?? false),
-    isAbandoned: isAbandoned(world.stacks, stack),
     forge: { isBusy, restUntil: toWallClock(restUntil) },
   };
 }
 
-type Compared = Pick<Subject, "isSuperseded" | "isCommentOutdated" | "plan" | "commentID">;
+type Compared = Pick<Subject, "isVoid" | "isSuperseded" | "isCommentOutdated" | "isAbandoned" | "plan" | "commentID">;
 
-/** What depends on the other Updates of the Stack. */
-function comparedWithOthers(updates: Store<Update>, stack: Stack, update: Update): Compared {
-  const siblings = siblingsOf(updates, stack, update);
-  const later = siblings.filter((other) => isLater(other, update));
+/** What depends on the other Updates of the Stack. The end of a preview that is abandoned is reported in any case. */
+function comparedWithOthers(world: ReportWorld, stack: Stack, update: Update): Compared {
+  const siblings = siblingsOf(world.updates, stack, update);
+  const isEnding = isAbandoned(world.stacks, stack);
+  const isVoid = (each: Update): boolean => !isEnding && hasEarlierResult(each, [update, ...siblings]);
+  const later = siblings.filter((other) => isLater(other, update) && !isVoid(other));
   const plan = planFate({ stack, update, later });
   const commentID = update.status?.report?.commentID ?? commentIn(siblings);
   return {
+    isVoid: isVoid(update) || (!isEnding && hasSharedResult(update, sharingStatus(world, stack))),
     isSuperseded: later.some((other) => commitOf(other) === commitOf(update)),
     isCommentOutdated: later.some((other) => isPreviewOfCommit(other)),
+    isAbandoned: isEnding,
     ...(plan && { plan }),
     ...(commentID !== undefined && { commentID }),
   };
@@ -122,6 +132,17 @@ function siblingsOf(updates: Store<Update>, stack: Stack, update: Update): Updat
   return updates
     .byIndex(workspaceIndex, workspaceKeyOf(update))
     .filter((other) => other.metadata.uid !== update.metadata.uid && isUpdateOf(other, stack));
+}
+
+/** The Updates of other pull requests of the same Stack with the same head. */
+function sharingStatus({ stacks, updates }: ReportWorld, stack: Stack): Update[] {
+  const commit = specOf(stack)?.commit;
+  const parent = pullRequestNumberOf(stack) === undefined ? undefined : parentOf(stack);
+  if (!parent || commit === undefined) return [];
+  return stacks
+    .byIndex(previewOwnerIndex, parent.uid)
+    .filter((other) => specOf(other)?.commit === commit && other.metadata.uid !== stack.metadata.uid)
+    .flatMap((other) => updates.byIndex(workspaceIndex, keyOf(other)).filter((update) => isUpdateOf(update, other)));
 }
 
 /** That of the latest Update that has recorded one. */

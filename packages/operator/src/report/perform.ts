@@ -119,7 +119,7 @@ async function deliver(tools: ReportTools, delivery: Delivery, signal: AbortSign
 }
 
 async function sendReport({ subject, report, access }: Delivery, http: ForgeHttp): Promise<Answer> {
-  const client = forge(subject.target, access.credentials, http);
+  const client = forge(subject.target, access.credentials, { http });
   await client.setStatus(subject.commit, report.status);
   const { digest } = report;
   if (!report.comment) return { kind: "delivered", digest };

@@ -28,6 +28,8 @@ export interface Subject {
   readonly commit: string;
   /** The number of the pull request that the Stack previews. */
   readonly pullRequest?: number;
+  /** It has no result, and another Update has one for the commit, which stays. */
+  readonly isVoid: boolean;
   /** A later Update reports about the same commit. */
   readonly isSuperseded: boolean;
   /** A later preview of the Stack writes the comment. */

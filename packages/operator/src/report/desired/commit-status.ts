@@ -22,7 +22,7 @@ export function reportedState(update: Update, { plan, isAbandoned = false }: Fat
 
 const endsWithoutResult: ReadonlySet<string | undefined> = new Set(["Canceled", "Aborted", "Unknown"]);
 
-const hasResult = (update: Update): boolean =>
+export const hasResult = (update: Update): boolean =>
   isConditionTrue(update, "Complete") && !endsWithoutResult.has(findCondition(update, "Failed")?.reason);
 
 function planState(plan: PlanFate): ReportedState {

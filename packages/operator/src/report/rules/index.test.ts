@@ -28,6 +28,7 @@ const steps: readonly (readonly [string, ReportView, readonly string[]])[] = [
   ["then sends", viewOf({ access }), ["send"]],
   ["is nothing without settings, commit or repository", { now, update: updateOf() }, []],
   ["is left to a later Update of the same commit", viewOf({ subject: { ...subject, isSuperseded: true } }), []],
+  ["does not begin before the start if the commit has a result", viewOf({ subject: { ...subject, isVoid: true } }), []],
   ["does not begin while the Stack is suspended", viewOf({ subject: { ...subject, isSuspended: true } }), []],
   [
     "of a run that started before the suspension is finished",

@@ -81,6 +81,11 @@ function superseded({ subject }: ReportView): ReportPlan | undefined {
   return subject?.isSuperseded ? { steps: [], outcome: { kind: "superseded" } } : undefined;
 }
 
+/** Such as a resync of a commit that is deployed: it may be withdrawn, and nobody would report the result again. */
+function resultStands({ subject }: ReportView): ReportPlan | undefined {
+  return subject?.isVoid ? keep() : undefined;
+}
+
 function suspended({ update, subject }: ReportView): ReportPlan | undefined {
   return subject?.isSuspended && !update.status?.report && !update.status?.startTime ? keep() : undefined;
 }
@@ -170,6 +175,7 @@ const rules: readonly ReportRule[] = [
   notDelivered, // the forge does not have it: record why, and repeat it later
   nothingToReport, // no report is configured, or no commit is known
   superseded, // a later Update reports about the commit
+  resultStands, // it has not started, and the commit has a result, or another pull request with the same head has one
   suspended, // nothing has started, and nothing will
   reported, // the forge has this state
   planSettled, // the forge shows what became of the plan

@@ -20,6 +20,7 @@ export const subject: Subject = {
   settings,
   target: { type: "GitHub", url: "https://api.github.com", repository: "acme/web" },
   commit,
+  isVoid: false,
   isSuperseded: false,
   isCommentOutdated: false,
   isNamed: true,
