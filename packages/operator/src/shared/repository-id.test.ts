@@ -12,7 +12,10 @@ describe("one repository has one ID, by whatever URL", () => {
       "https://user:token@github.com/pulumi/examples",
       "git@github.com:pulumi/examples.git",
       "ssh://git@github.com:22/pulumi/examples",
+      "ssh://git@ssh.github.com:443/pulumi/examples.git",
     ],
+    ["gitlab.com/group/web", "https://gitlab.com/group/web.git", "ssh://git@altssh.gitlab.com:443/group/web.git"],
+    ["bitbucket.org/acme/web", "https://bitbucket.org/acme/web", "ssh://git@altssh.bitbucket.org:443/acme/web.git"],
     [
       "git.example/group/sub/web",
       "http://git.example:3000/group/sub/web.git",

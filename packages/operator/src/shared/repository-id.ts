@@ -13,13 +13,21 @@ export function repositoryId(text: string): string | undefined {
     .replace(/\.git$/, "");
   const segments = path.split("/").filter((segment) => segment !== "");
   if (segments.length === 0) return undefined;
-  const id = idOf(place.host.toLowerCase(), segments);
+  const host = place.host.toLowerCase();
+  const id = idOf(sshHosts.get(host) ?? host, segments);
   return id.endsWith("/") ? undefined : id;
 }
 
 /** `id` may be without a host. */
 export const isSameRepository = (one: string, id: string): boolean =>
   one === id || (id.startsWith("/") && one.endsWith(id));
+
+/** Hosts that serve SSH on the port of HTTPS, for networks that allow no other. */
+const sshHosts: ReadonlyMap<string, string> = new Map([
+  ["ssh.github.com", "github.com"],
+  ["altssh.gitlab.com", "gitlab.com"],
+  ["altssh.bitbucket.org", "bitbucket.org"],
+]);
 
 interface Place {
   readonly host: string;
