@@ -352,24 +352,16 @@ describe("the store is in sync again within a minute when", () => {
       expect(valueOf(reflected)).toBe("restored");
     });
 
-    test("after a comparison, and the former version is reached again before the list", async () => {
+    test.each([
+      ["before the list", (): void => undefined],
+      ["although the end of the watch interrupted the comparison", (): void => server.cut()],
+    ])("after a comparison, and the former version is reached again %s", async (_, meanwhile) => {
       const reflected = await start();
       const { comparisons } = reflected.counts;
       server.restoreBackup();
       changeInVersion8("restored");
       while (reflected.counts.comparisons === comparisons) await clock.advance(100);
-      while (server.version < 20) server.put("a/y");
-      await clock.advance(5000);
-      expect(valueOf(reflected)).toBe("restored");
-    });
-
-    test("after a comparison that the end of the watch interrupted, when the former version is reached again", async () => {
-      const reflected = await start();
-      const { comparisons } = reflected.counts;
-      server.restoreBackup();
-      changeInVersion8("restored");
-      while (reflected.counts.comparisons === comparisons) await clock.advance(100);
-      server.cut();
+      meanwhile();
       while (server.version < 20) server.put("a/y");
       await clock.advance(60_000);
       expect(valueOf(reflected)).toBe("restored");
