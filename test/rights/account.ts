@@ -15,7 +15,7 @@ import {
   type KubeObject,
   type Resource,
 } from "@pko/kube";
-import { kubeconfigText, serviceAccountToken, waitFor } from "@pko/testkit";
+import { kubeconfigText, patience, serviceAccountToken, waitFor } from "@pko/testkit";
 
 interface AccountOptions {
   /** Credentials of a cluster admin, who creates the account. */
@@ -41,7 +41,7 @@ export interface OperatorAccount extends AsyncDisposable {
 /** Returns when its roles are effective. */
 export async function operatorAccount(options: AccountOptions): Promise<OperatorAccount> {
   const { admin, home } = options;
-  const client = connect(admin);
+  const client = connect(admin, patience);
   const name = `operator-${crypto.randomUUID().slice(0, 8)}`;
   const grants = operatorGrants(name, options);
   const objects = [serviceAccount(name, home), ...grants.flatMap((grant) => roleAndBinding(grant, { name, home }))];

@@ -11,6 +11,7 @@ import { spawnChild, type ChildProcess } from "./child-process.ts";
 import { freePort } from "./free-port.ts";
 import { kubeconfigText } from "./kubeconfig-text.ts";
 import { kubectlFor, type Kubectl } from "./kubectl.ts";
+import { patience } from "./patience.ts";
 import { waitFor } from "./wait-for.ts";
 
 interface User {
@@ -114,7 +115,7 @@ function identities({ url, authority, kubeconfig, admin, adminToken }: Layout): 
     kubeconfig,
     credentials,
     credentialsFor,
-    client: connect(withToken),
+    client: connect(withToken, patience),
     clientFor: async (user, options) => connect(await credentialsFor(user), options),
   };
 }

@@ -11,6 +11,7 @@ export * from "./gitea.ts";
 export * from "./kubeconfig-text.ts";
 export * from "./kubectl.ts";
 export * from "./namespace.ts";
+export * from "./patience.ts";
 export * from "./program.ts";
 export * from "./quota.ts";
 export * from "./request-info.ts";

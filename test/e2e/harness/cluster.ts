@@ -17,7 +17,7 @@ import {
   type KubeObject,
   type Resource,
 } from "@pko/kube";
-import { kubectlFor, waitFor, type Kubectl } from "@pko/testkit";
+import { kubectlFor, patience, waitFor, type Kubectl } from "@pko/testkit";
 import { test } from "bun:test";
 
 /** Shared by all test files of this process. */
@@ -43,7 +43,7 @@ export function localTest(define: DefineTest, why: string): DefineTest {
 export const clusterCredentials = (): Promise<Credentials> => kubeconfigCredentials(clusterKubeconfig());
 
 export async function clusterClient(): Promise<Client> {
-  return connect(await clusterCredentials());
+  return connect(await clusterCredentials(), patience);
 }
 
 /** The namespace of a test's objects, and a client for it. */
