@@ -19,8 +19,8 @@ import { runCluster, startCluster, stopCluster } from "./runner/shared-cluster.t
 import { recordResult } from "./runner/results.ts";
 import { jobFor, jobsIn, suiteNames, suites, type Job, type Suite, type SuiteName } from "./runner/suites.ts";
 
-/** End-to-end tests mostly wait, so four jobs at a time keep two cores busy. */
-const width = Number(process.env["TEST_WIDTH"] || 4);
+/** End-to-end tests mostly wait, so three jobs at a time keep two cores busy. With more, each of them only waits longer for a core. */
+const width = Number(process.env["TEST_WIDTH"] || 3);
 
 async function main(names: readonly string[]): Promise<boolean> {
   const recorded = process.env["KEEP"] ? recordedSuites(names) : undefined;
