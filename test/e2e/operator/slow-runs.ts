@@ -9,7 +9,7 @@ export async function loggedStarts(place: Place, stack: string): Promise<string[
   return (await execInPod(place, stack, `cat /state/log-${stack} 2>/dev/null || true`)).split("\n").filter(Boolean);
 }
 
-/** Only a run whose process is recorded can be told from that of another cluster: its lock is removed after a crash. */
+/** Only a run whose process is recorded can be distinguished from that of another cluster, so that its lock is removed after a crash. */
 export async function waitForStart(place: Place, stack: string): Promise<void> {
   const isRecorded = async (): Promise<boolean> =>
     (await listUpdates(place, stack)).some(({ status }) => status?.process !== undefined);
