@@ -183,6 +183,11 @@ describe("a failed workspace", () => {
       outcome: "unchanged",
       requeueAfterMs: 5000,
     },
+    "stays scaled to zero, and keeps its failure, if its pod does not terminate": {
+      when: [...backedOff, retryAt(now + 5000), pod({ isDeleting: true, terminatingSince: ago(61) })],
+      steps: ["deletePod"],
+      outcome: "unchanged",
+    },
     "stays scaled to zero if an earlier process scaled it": {
       when: backedOff,
       steps: ["forgetPreparation"],

@@ -2,7 +2,7 @@
 import { lostNodeAt, lostNodeMessage } from "../../shared/pods/lost-node.ts";
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
-import { isBackedOff, isIdle, runningUpdate } from "../view.ts";
+import { isBackedOff, isIdle, runningUpdate, type WorkspaceView } from "../view.ts";
 import { decide, intervals, type WorkspaceRule } from "./decision.ts";
 
 /** The StatefulSet creates no other pod before this one is deleted. If an Update runs in it, the Update reports this. */
@@ -19,6 +19,11 @@ export const terminatingTooLong: WorkspaceRule = (view) => {
   const { pod, now } = view;
   if (pod?.terminatingSince === undefined || runningUpdate(view)) return undefined;
   if (now - pod.terminatingSince < intervals.terminating) return undefined;
-  const outcome: Outcome = isIdle(view) ? { kind: "idle" } : { kind: "rolling", message: pod.explanation.message };
-  return decide(outcome, intervals.terminating, [{ kind: "deletePod", uid: pod.agent.uid, graceSeconds: 5 }]);
+  return decide(whileTerminating(view, pod.explanation.message), intervals.terminating, [{ kind: "deletePod", uid: pod.agent.uid, graceSeconds: 5 }]);
 };
+
+/** The failure that it backs off from stays in the status: without it, the next attempt would not wait for its time. */
+function whileTerminating(view: WorkspaceView, message: string): Outcome {
+  if (isBackedOff(view)) return { kind: "unchanged" };
+  return isIdle(view) ? { kind: "idle" } : { kind: "rolling", message };
+}
