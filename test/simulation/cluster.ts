@@ -306,8 +306,7 @@ export class Cluster {
     if (deletionTimestamp !== undefined) return this.#terminate(pod, runtime);
     if (!runtime && !this.#starting.has(uid)) this.#startPod(pod);
     // A restored API server does not know what the kubelet has reported since.
-    const { podIP } = (pod["status"] as { podIP?: string } | undefined) ?? {};
-    if (runtime && podIP !== runtime.ip) this.writeStatus(pods, runtime, this.#runningStatus(pod, runtime));
+    if (runtime && !isReported(pod, runtime)) this.writeStatus(pods, runtime, this.#runningStatus(pod, runtime));
   }
 
   #enqueueOwners(pod: Stored): void {
@@ -447,6 +446,15 @@ export class Cluster {
       if (!(error instanceof StatusError)) throw error;
     }
   }
+}
+
+/** Whether its status is what the kubelet reports: its address, and that it is ready. */
+function isReported(pod: Stored, { ip }: PodRuntime): boolean {
+  const { podIP, conditions = [] } = (pod["status"] ?? {}) as {
+    readonly podIP?: string;
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
+  return podIP === ip && conditions.some(({ type, status }) => type === "Ready" && status === "True");
 }
 
 /** Whether the StatefulSet controller deletes it, to create another one. */
