@@ -102,13 +102,13 @@ describe("the chart on a cluster", () => {
         const user = new Visitor(await browser.newPage(), console.origin);
         await user.open("/", "Sign in");
         await user.signIn(viewer.token);
-        await user.untilText("You may not list the Stacks of all namespaces.");
+        await user.untilText("You do not have permission to list the Stacks of all namespaces.");
         await user.open(`/?namespace=${scene.namespace}`, "Stacks");
         await user.untilText("1 Stack");
         await user.follow(/^Ready web/);
         await user.untilText("Read-only: you lack the permission patch stacks.pulumi.com");
         await user.open(`/stacks/${home}/web`, "web");
-        await user.untilText(`You may not see the Stack ${home}/web.`);
+        await user.untilText(`You do not have permission to view the Stack ${home}/web.`);
       } finally {
         await browser.close();
       }

@@ -236,7 +236,7 @@ describe("with permissions of their own", () => {
     ]);
     const baker = await stage.visit(url);
     await baker.signIn(reader);
-    await baker.untilText("You may not list the Stacks of all namespaces.");
+    await baker.untilText("You do not have permission to list the Stacks of all namespaces.");
     await baker.untilText("list stacks");
     await baker.page.getByLabel("Namespace").fill("bakery");
     await baker.page.getByRole("button", { name: "Show its Stacks" }).click();
@@ -245,16 +245,16 @@ describe("with permissions of their own", () => {
     await baker.page.getByRole("link", { name: /oven/ }).click();
     await baker.untilText("Read-only: you lack the permission patch stacks.pulumi.com in namespace bakery.");
     await baker.open("/stacks/bakery/oven/events", "oven");
-    await baker.untilText("You may not see events.");
+    await baker.untilText("You do not have permission to view events.");
     expect(await baker.violations()).toEqual([]);
     await baker.open(`/stacks/${shop}/network`, "network");
-    await baker.untilText(`You may not see the Stack ${shop}/network.`);
+    await baker.untilText(`You do not have permission to view the Stack ${shop}/network.`);
     const clerk = await stage.visit(url);
     await clerk.signIn(await stage.user(shop, "clerk", [read("pulumi.com", "stacks")]));
     await clerk.open(`/stacks/${shop}/network`, "network");
     await clerk.untilText("RetryingAfterFailure");
     await clerk.open("/stacks/bakery/oven", "oven");
-    await clerk.untilText("You may not see the Stack bakery/oven.");
+    await clerk.untilText("You do not have permission to view the Stack bakery/oven.");
   });
 
   test("without pods/log a running run is shown without its log, with the missing permission", async () => {
@@ -262,7 +262,7 @@ describe("with permissions of their own", () => {
     const visitor = await stage.visit(await stage.withTokens());
     await visitor.signIn(await stage.user(shop, "no-logs", rules));
     await visitor.open(`/runs/${shop}/search-7`, "search-7");
-    await visitor.untilText("You may not see the live events and the log of this run.");
+    await visitor.untilText("You do not have permission to view the live events and the log of this run.");
     await visitor.untilText("pods/log");
     await visitor.untilText("60 %");
   });

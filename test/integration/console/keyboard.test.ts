@@ -205,7 +205,7 @@ test("users sign in and out", async () => {
   await keys.press("Control+A");
   await page.keyboard.insertText(token);
   await keys.press("Enter");
-  await visitor.untilText("Choose a namespace whose Stacks you may see.");
+  await visitor.untilText("Choose a namespace whose Stacks you can view.");
   await keys.untilFocused("the content");
   await keys.tabTo(page.getByLabel("Namespace"));
   await page.keyboard.type(shop);

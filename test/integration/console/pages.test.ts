@@ -229,15 +229,15 @@ describe.each(["dark", "narrow"])("accessible: %s", (name) => {
     await guest.page.getByRole("alert").waitFor();
     await isAccessible(guest);
     await guest.signIn(token);
-    await guest.untilText("You may not list the Stacks of all namespaces.");
+    await guest.untilText("You do not have permission to list the Stacks of all namespaces.");
     await isAccessible(guest);
     for (const tab of ["", "/runs", "/events"]) {
       await guest.open(`/stacks/${shop}/network${tab}`, "network");
-      await guest.untilText(tab === "" ? "Read-only" : "You may not see");
+      await guest.untilText(tab === "" ? "Read-only" : "You do not have permission to view");
       await isAccessible(guest);
     }
     await guest.open(`/approvals/${shop}/database`, "Plan of database");
-    await guest.untilText("You may not approve or reject this plan.");
+    await guest.untilText("You do not have permission to approve or reject this plan.");
     await isAccessible(guest);
     await guest.page.route("**/session", async (route) => await route.fulfill({ status: 401 }));
     await guest.page.reload();

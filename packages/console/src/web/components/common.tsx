@@ -107,7 +107,7 @@ export const Empty = ({ title, children }: { readonly title: string } & Children
 
 /** What is missing, and which permission would show it. */
 export const Denied = ({ what, permission }: { readonly what: string; readonly permission: string }) => (
-  <MissingPermission title={`You may not see ${what}.`} permission={permission} />
+  <MissingPermission title={`You do not have permission to view ${what}.`} permission={permission} />
 );
 
 export const MissingPermission = ({ title, permission }: { readonly title: string; readonly permission: string }) => (

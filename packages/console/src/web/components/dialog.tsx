@@ -22,7 +22,9 @@ export async function perform(action: () => Promise<void>, done: string): Promis
   } catch (error) {
     const permission = error instanceof ApiError ? error.permission : undefined;
     const text =
-      permission === undefined ? errorText(error) : `You may not do this: the permission ${permission} is missing.`;
+      permission === undefined
+        ? errorText(error)
+        : `You do not have permission to do this. The missing permission is ${permission}.`;
     message.value = { text, isError: true };
     return false;
   }

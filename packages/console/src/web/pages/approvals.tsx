@@ -218,7 +218,10 @@ function Decision({ stack, request, after }: Undecided) {
   }
   if (answer === "denied") {
     return (
-      <MissingPermission title="You may not approve or reject this plan." permission={permissionText(permission)} />
+      <MissingPermission
+        title="You do not have permission to approve or reject this plan."
+        permission={permissionText(permission)}
+      />
     );
   }
   return answer === "unknown" ? null : <DecisionForm stack={stack} request={request} after={after} />;

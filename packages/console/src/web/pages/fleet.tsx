@@ -45,14 +45,14 @@ function ChooseNamespace({ fleet }: { readonly fleet: Fleet }) {
   return (
     <>
       <PageTitle title="Stacks" />
-      <Notice tone="warning" title="You may not list the Stacks of all namespaces.">
+      <Notice tone="warning" title="You do not have permission to list the Stacks of all namespaces.">
         <p>
           {state.kind === "denied" ? (
             <>
               The missing permission is <code>{state.permission}</code>.{" "}
             </>
           ) : null}
-          Choose a namespace whose Stacks you may see.
+          Choose a namespace whose Stacks you can view.
         </p>
       </Notice>
       <NamespaceChooser onChoose={(namespace) => replaceQuery(`?namespace=${encodeURIComponent(namespace)}`)} />
