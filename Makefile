@@ -23,7 +23,7 @@ CONTEXTS := $(if $(GIVEN_KUBECONFIG),kubectl config --kubeconfig='$(GIVEN_KUBECO
 help: ## Lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: setup ## Starts a local cluster, deploys an example and changes it (EXAMPLE=name for another example, CONTEXT=name for another cluster)
+demo: setup ## Starts a local cluster, deploys an example and updates it (EXAMPLE=name for another example, CONTEXT=name for another cluster)
 	@$(BUN) hack/demo/src/main.ts
 
 test: setup ## Runs all tests: unit, integration, end to end (SUITE=unit for one suite, FILE=path for one file, KUBE=1.33 for another Kubernetes, PULUMI=3.105 for another CLI, KEEP=1 to record the result in docs/support.md)

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 
-import type { Stack, Update, Workspace } from "@pko/api";
+import { reconcileRequestAnnotation, type Stack, type Update, type Workspace } from "@pko/api";
 import { formatFeedLine, type RunEvent } from "@pko/records";
 
 import { exampleNames, needsDefaultStorage, obstacleOf, readExample, stackNames } from "./example.ts";
 import { hashAnnotation, operatorForDemo, unfinishedInstallation } from "./installed-operator.ts";
 import { nextSteps } from "./next-steps.ts";
 import { foreignObjects } from "./own-objects.ts";
-import { isEndOfRun, isSince, outputLines, resourceLine, progressLine } from "./progress-lines.ts";
+import { isEndOfRun, isReady, isSince, outputLines, resourceLine, progressLine } from "./progress-lines.ts";
 import { storageProblem } from "./storage.ts";
 
 const stack = (status: Stack["status"]): Stack => ({
@@ -68,6 +68,16 @@ describe("the progress line of a Stack", () => {
     ],
   ];
   for (const [what, scene, sentence] of cases) test(what, () => expect(progressLine(scene)).toBe(sentence));
+});
+
+test("a Stack is not ready before the operator has observed the request for an update", () => {
+  const ready = { conditions: [condition("Ready", "True", "")], observedReconcileRequest: "1" };
+  const requested = (value: string): Stack => ({
+    ...stack(ready),
+    metadata: { name: "shop", generation: 1, annotations: { [reconcileRequestAnnotation]: value } },
+  });
+  expect(isReady(requested("1"))).toBe(true);
+  expect(isReady(requested("2"))).toBe(false);
 });
 
 describe("lines of the workspace pod's log", () => {

@@ -1,4 +1,5 @@
-/** Deploys an example Stack on a new cluster and then changes it, showing each step; without EXAMPLE, a tour follows. */
+/** Deploys an example Stack and then updates it, showing each step; without EXAMPLE, a tour follows. */
+import { reconcileRequestAnnotation } from "@pko/api";
 import {
   clusterKubeconfig,
   clusterUp,
@@ -51,9 +52,10 @@ async function main(example: Example, background: readonly Example[]): Promise<v
 
   const last = names.at(-1);
   if (last === undefined) return;
-  console.log(heading(`Changing it, in the running workspace: ${changeCommand(example, last).join(" ")}`));
+  const { title, command } = secondUpdate(example, last);
+  console.log(heading(`${title}, in the running workspace: ${command.join(" ")}`));
   await timed(client, [last], async () => {
-    await kubectl(changeCommand(example, last).slice(1));
+    await kubectl(command.slice(1));
   });
   await showOutputs(client, [last]);
   await prepared;
@@ -99,14 +101,20 @@ async function timed(client: Client, names: readonly StackName[], start: () => P
   console.log(`\n✓ done after ${seconds(Date.now() - since.getTime())}`);
 }
 
+interface SecondUpdate {
+  readonly title: string;
+  readonly command: readonly string[];
+}
+
 /** The example's change, or a requested update, which works for every Stack. */
-function changeCommand({ change }: Example, { name, namespace }: StackName): string[] {
-  const where = namespace === "default" ? [] : ["--namespace", namespace];
+function secondUpdate({ change }: Example, { name, namespace }: StackName): SecondUpdate {
+  const stack = ["stack", name, ...(namespace === "default" ? [] : ["--namespace", namespace])];
   if (change !== undefined) {
-    return ["kubectl", "patch", "stack", name, ...where, "--type=merge", `--patch-file=${change}`];
+    const command = ["kubectl", "patch", ...stack, "--type=merge", `--patch-file=${change}`];
+    return { title: "Changing it", command };
   }
-  const request = `pulumi.com/reconciliation-request=${Date.now()}`;
-  return ["kubectl", "annotate", "stack", name, ...where, "--overwrite", request];
+  const request = `${reconcileRequestAnnotation}=${Date.now()}`;
+  return { title: "Requesting another update", command: ["kubectl", "annotate", ...stack, "--overwrite", request] };
 }
 
 async function showOutputs(client: Client, names: readonly StackName[]): Promise<void> {

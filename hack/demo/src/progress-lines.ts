@@ -1,5 +1,5 @@
 /** Turns the state of a Stack and its update into progress lines. */
-import type { Stack, Update, Workspace } from "@pko/api";
+import { reconcileRequestAnnotation, type Stack, type Update, type Workspace } from "@pko/api";
 import {
   parseLogLine,
   runFinished,
@@ -30,9 +30,12 @@ export function progressLine({ stack, workspace, update }: StackProgress): strin
   return status?.waiting ? `waiting for ${status.waiting.for}` : "waiting for the operator";
 }
 
+/** Also after its last change, and after the last request for an update. */
 export function isReady({ metadata, status }: Stack): boolean {
   const ready = condition({ status }, "Ready");
-  return ready?.status === "True" && ready.observedGeneration === metadata.generation && !status?.currentUpdate;
+  if (ready?.status !== "True" || ready.observedGeneration !== metadata.generation) return false;
+  const request = metadata.annotations?.[reconcileRequestAnnotation];
+  return status?.observedReconcileRequest === request && !status?.currentUpdate;
 }
 
 export function isStalled(stack: Stack): boolean {
