@@ -1,12 +1,13 @@
 import { describe, expect, test } from "bun:test";
 
 import { reconcileRequestAnnotation, type Stack, type Update, type Workspace } from "@pko/api";
+import { ApiError, type Client } from "@pko/kube";
 import { formatFeedLine, type RunEvent } from "@pko/records";
 
 import { exampleNames, needsDefaultStorage, obstacleOf, readExample, stackNames } from "./example.ts";
 import { hashAnnotation, operatorForDemo, unfinishedInstallation } from "./installed-operator.ts";
 import { nextSteps } from "./next-steps.ts";
-import { foreignObjects } from "./own-objects.ts";
+import { foreignObjects, restoreStack } from "./own-objects.ts";
 import { isEndOfRun, isReady, isSince, outputLines, resourceLine, progressLine } from "./progress-lines.ts";
 import { storageProblem } from "./storage.ts";
 
@@ -223,6 +224,24 @@ test("objects that no demo has created are reported, whatever other label they h
     "Secret shop-admin exists in namespace default",
     "Stack shop exists in namespace default",
   ]);
+});
+
+describe("before a Stack of an interrupted demo is deleted", () => {
+  const name = { name: "shop", namespace: "default" };
+  const shop = stack(undefined);
+
+  test("its spec becomes that of the manifest", async () => {
+    const calls: unknown[] = [];
+    const patch: Client["patch"] = async (_, ...call) => await Promise.resolve(calls.push(call) as never);
+    await restoreStack({ patch }, name, shop);
+    const body = [{ op: "replace", path: "/spec", value: { stack: "dev" } }];
+    expect(calls).toEqual([[name, { patch: { type: "json", body } }]]);
+  });
+
+  test("it may be deleted already", async () => {
+    const notFound = new ApiError("patch", { status: 404, reason: "NotFound", message: "" });
+    await restoreStack({ patch: async () => await Promise.reject(notFound) }, name, shop);
+  });
 });
 
 describe("an operator that is already on the cluster", () => {

@@ -34,8 +34,12 @@ export function readExample(name: string): Example {
 }
 
 /** `namespace` is that of the context: kubectl creates objects there that name no other. */
+export function stackName({ metadata }: Stack, namespace: string): StackName {
+  return { name: metadata.name ?? "", namespace: metadata.namespace ?? namespace };
+}
+
 export function stackNames({ stacks }: Example, namespace: string): StackName[] {
-  return stacks.map(({ metadata }) => ({ name: metadata.name ?? "", namespace: metadata.namespace ?? namespace }));
+  return stacks.map((stack) => stackName(stack, namespace));
 }
 
 /** Whether it claims a volume of the cluster's default StorageClass. */

@@ -14,13 +14,13 @@ import {
 import { connect, kubeconfigCredentials, type Client } from "@pko/kube";
 import { stacks } from "@pko/operator";
 
-import { obstacleOf, readExample, stackNames, type Example } from "./example.ts";
+import { obstacleOf, readExample, stackName, stackNames, type Example } from "./example.ts";
 import { followStacks, type StackName } from "./follow.ts";
 import { gitRepository, gitServerObjects, startGitServer } from "./git-server.ts";
 import { installOperator, manifest } from "./install.ts";
 import { kubectl } from "./kubectl.ts";
 import { nextSteps, type Demonstrated } from "./next-steps.ts";
-import { applyExample, checkObjects } from "./own-objects.ts";
+import { applyExample, checkObjects, restoreStack } from "./own-objects.ts";
 import { heading, outputLines, seconds } from "./progress-lines.ts";
 import { checkStorage } from "./storage.ts";
 import { preparePlugin, tour } from "./tour.ts";
@@ -39,7 +39,7 @@ async function main(example: Example, background: readonly Example[]): Promise<v
   if (givenKubeconfig !== undefined) await checkStorage(all);
   const isOperatorOfDemo = await installOperator(namespace);
   await checkObjects([...all.map(({ folder }) => ["-f", folder]), gitServerObjects]);
-  for (const one of all) await clear(client, one.folder, stackNames(one, namespace));
+  for (const one of all) await clear(client, one, namespace);
 
   console.log(heading(`Deploying the example: kubectl apply -f ${example.folder}`));
   await timed(client, names, async () => {
@@ -79,18 +79,22 @@ async function prepareTour(background: readonly Example[]): Promise<void> {
 }
 
 /** Deletes the Stacks of an earlier demo like a user would, which destroys their resources. */
-async function clear(client: Client, folder: string, names: readonly StackName[]): Promise<void> {
+async function clear(client: Client, example: Example, namespace: string): Promise<void> {
   const present = new Set(
     (await client.list(stacks)).items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`),
   );
-  const left = names.filter(({ namespace, name }) => present.has(`${namespace}/${name}`));
+  const left = example.stacks
+    .map((stack) => ({ stack, ...stackName(stack, namespace) }))
+    .filter((one) => present.has(`${one.namespace}/${one.name}`));
   if (left.length === 0) return;
   await step("deleting the Stacks of an earlier demo", async (progress) => {
-    for (const { name, namespace } of left.toReversed()) {
-      progress.report(`destroying ${name}`);
-      await kubectl(["delete", "stack", name, "--namespace", namespace, "--timeout=120s"]);
+    for (const { stack, ...name } of left.toReversed()) {
+      progress.report(`destroying ${name.name}`);
+      await restoreStack(client, name, stack);
+      const options = ["--namespace", name.namespace, "--ignore-not-found", "--timeout=120s"];
+      await kubectl(["delete", "stack", name.name, ...options]);
     }
-    await kubectl(["delete", "-f", folder, "--ignore-not-found", "--timeout=60s"]);
+    await kubectl(["delete", "-f", example.folder, "--ignore-not-found", "--timeout=60s"]);
   });
 }
 

@@ -1,6 +1,10 @@
 /** The demo labels its objects. Those of the user that have the same names are neither changed nor deleted. */
+import type { Stack } from "@pko/api";
 import { UserError } from "@pko/cluster";
+import { isNotFound, type Client } from "@pko/kube";
+import { stacks } from "@pko/operator";
 
+import type { StackName } from "./follow.ts";
 import { kubectl } from "./kubectl.ts";
 
 /** Also in git-server/pod.yaml. */
@@ -30,8 +34,23 @@ export function foreignObjects(rows: string): string[] {
     );
 }
 
-/** Applies the manifests of an example as they are. */
+/** Applies the manifests of an example with the label, so that an interrupted demo leaves no object without it. */
 export async function applyExample(folder: string): Promise<void> {
-  await kubectl(["apply", "-f", folder]);
-  await kubectl(["label", "-f", folder, "--overwrite", `${label}=${value}`]);
+  const labelled = await kubectl(["label", "--local", "-f", folder, `${label}=${value}`, "--output=json"]);
+  await kubectl(["apply", "-f", "-"], labelled);
+}
+
+/**
+ * Restores the spec of the manifest: a Stack that an interrupted tour has left may need an approval, a Secret that does
+ * not exist, or the Git server, and could not be destroyed.
+ */
+export async function restoreStack(client: Pick<Client, "patch">, name: StackName, { spec }: Stack): Promise<void> {
+  try {
+    await client.patch(stacks, name, {
+      patch: { type: "json", body: [{ op: "replace", path: "/spec", value: spec }] },
+    });
+  } catch (error) {
+    // The deletion that an interrupted demo has started may have ended.
+    if (!isNotFound(error)) throw error;
+  }
 }

@@ -65,7 +65,10 @@ describe("make demo", () => {
     expect(get.stdout + get.stderr).toMatch(/State: +Ready/);
   }, 300_000);
 
-  test("can be repeated, on a cluster of the user's own: with kubectl from the PATH, without Go, and building nothing of Kubernetes", async () => {
+  test("can be repeated after an interrupted tour, on a cluster of the user's own: with kubectl from the PATH, without Go, and building nothing of Kubernetes", async () => {
+    const secretsRef = { adminPassword: { secret: { name: "shop-admn" } } };
+    const left = JSON.stringify({ spec: { approval: { required: "Always" }, secretsRef } });
+    await kubectl(["patch", "stack", "shop", "--namespace=default", "--type=merge", `--patch=${left}`]);
     const env = machineWithoutGo();
     const image = await publishedImage();
     const { code, output } = await demo("program", { ...env, CLUSTER_KUBECONFIG: clusterKubeconfig(), IMAGE: image });
