@@ -256,7 +256,7 @@ function changedValues({ spec }: Migrated): Difference | undefined {
     ? undefined
     : {
         field: `spec.${field}`,
-        message: "a changed value in a Secret or ConfigMap triggers an update within about a minute",
+        message: "a changed value in a Secret or ConfigMap triggers an update, usually within a minute",
         fix: "nothing, unless you rely on the opposite",
       };
 }

@@ -277,7 +277,7 @@ const screens: Readonly<Record<string, readonly Block[]>> = {
         namespace: "shop",
         name: "website",
         field: "spec.secretsRef",
-        message: "a changed value in a Secret or ConfigMap triggers an update within about a minute",
+        message: "a changed value in a Secret or ConfigMap triggers an update, usually within a minute",
         fix: "nothing, unless you rely on the opposite",
       },
     ],
