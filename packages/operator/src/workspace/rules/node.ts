@@ -19,7 +19,9 @@ export const terminatingTooLong: WorkspaceRule = (view) => {
   const { pod, now } = view;
   if (pod?.terminatingSince === undefined || runningUpdate(view)) return undefined;
   if (now - pod.terminatingSince < intervals.terminating) return undefined;
-  return decide(whileTerminating(view, pod.explanation.message), intervals.terminating, [{ kind: "deletePod", uid: pod.agent.uid, graceSeconds: 5 }]);
+  return decide(whileTerminating(view, pod.explanation.message), intervals.terminating, [
+    { kind: "deletePod", uid: pod.agent.uid, graceSeconds: 5 },
+  ]);
 };
 
 /** The failure that it backs off from stays in the status: without it, the next attempt would not wait for its time. */
