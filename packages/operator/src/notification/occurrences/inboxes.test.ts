@@ -147,3 +147,42 @@ test("a cursor that was recorded while the clock was wrong hides nothing", () =>
   happens(failedUpdate("one", clock.now()));
   expect(pending(ahead)).toEqual(["one"]);
 });
+
+const named = (name: string, stacks: string[]): Notification => {
+  const chat = notification({ filter: { stacks } });
+  return { ...chat, metadata: { ...chat.metadata, name } };
+};
+const longNamed = (name: string, at: number): Update => ({
+  ...failedUpdate(name, at),
+  spec: { workspaceName: "a".repeat(253), type: "up" },
+});
+
+test("all Notifications of a namespace share the time to match one event; the rest is left to their passes", () => {
+  const { clock, happens, inboxes } = world();
+  const slow = Array.from({ length: 100 }, (_, index) => `${"*a".repeat(120)}[!a]${index}?`);
+  for (let index = 0; index < 100; index++) inboxes.read(named(`slow-${index}`, slow));
+  // Without a limit for all of them, each takes some 10 ms.
+  expect(happens(longNamed("one", clock.now()))).toHaveLength(100);
+  expect(happens(longNamed("two", clock.now()))).toHaveLength(100);
+  expect(inboxes.read(named("slow-99", slow)).pending).toEqual([]);
+});
+
+test("ordinary filters of many Notifications select exactly, for any number of events", () => {
+  const { clock, happens, inboxes } = world();
+  for (let index = 0; index < 200; index++) inboxes.read(named(`chat-${index}`, ["*b", "b*", "*c*", "{x,y}*", "!*a"]));
+  for (let index = 0; index < 50; index++) expect(happens(longNamed(`${index}`, clock.now()))).toEqual([]);
+});
+
+test("a changed filter applies from the next pass on, also if the Notification was created again", () => {
+  const { clock, chat, happens, inboxes } = world();
+  const read = (stacks: string[], metadata: Partial<Notification["metadata"]>): void => {
+    const changed = chat({ filter: { stacks } });
+    inboxes.read({ ...changed, metadata: { ...changed.metadata, ...metadata } });
+  };
+  read(["api"], { generation: 1 });
+  expect(happens(failedUpdate("one", clock.now()))).toEqual([]);
+  read(["web"], { generation: 2 });
+  expect(happens(failedUpdate("two", clock.now()))).toHaveLength(1);
+  read(["api"], { generation: 2, uid: "another" });
+  expect(happens(failedUpdate("three", clock.now()))).toEqual([]);
+});
