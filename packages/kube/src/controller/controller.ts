@@ -70,7 +70,7 @@ export interface ControllerOptions<T extends KubeObject> {
   readonly deadlineMs?: number;
   readonly log?: Logger;
   /** Further keys of the log for an object. It is undefined if the object was deleted. */
-  readonly logKeys?: (name: string, object: T | undefined) => LogKeys;
+  readonly logKeys?: (name: string, object: T | undefined, key: Key) => LogKeys;
   readonly metrics?: Registry;
   readonly clock?: Clock;
 }
@@ -104,7 +104,7 @@ export function controller<T extends KubeObject>(options: ControllerOptions<T>):
   }));
   const logKeys = (key: Key): LogKeys => ({
     ...parseKey(key),
-    ...options.logKeys?.(parseKey(key).name, options.reflector.store.get(key)),
+    ...options.logKeys?.(parseKey(key).name, options.reflector.store.get(key), key),
   });
   return new KeyController({ ...options, logKeys }, [own, ...owns, ...(options.watches ?? [])]);
 }

@@ -1,34 +1,12 @@
 import { expect, test } from "bun:test";
 import type { Stack, Update } from "@pko/api";
-import { keyOf, manualClock, type Client, type EventRecorder, type KubeObject, type Reflector } from "@pko/kube";
+import { logger, manualClock, type Client, type EventRecorder } from "@pko/kube";
 
 import type { ReferencePoller } from "../inputs/reference-poller.ts";
+import { reflectorOf } from "../shared/testing/reflectors.ts";
 import { githubAppTokens } from "../sources/github-app.ts";
 import { pullRequestController } from "./controller.ts";
 import { aParent } from "./testing/views.ts";
-
-/** Of objects that never change. */
-function reflectorOf<T extends KubeObject>(...objects: readonly T[]): Reflector<T> {
-  const list = (): T[] => [...objects];
-  return {
-    store: {
-      get: (key) => objects.find((object) => keyOf(object) === key),
-      list,
-      active: list,
-      size: objects.length,
-      byIndex: () => [],
-      activeByIndex: () => [],
-      archived: () => [],
-      restsUntil: () => undefined,
-      hasSynced: true,
-      subscribe: () => () => undefined,
-    },
-    run: () => Promise.resolve(),
-    waitForSync: () => Promise.resolve(),
-    healthy: true,
-    counts: { lists: 0, watches: 0, comparisons: 0, differences: 0 },
-  };
-}
 
 /** Requests that do not end before their pass is aborted. */
 function slowClient() {
@@ -44,11 +22,13 @@ function slowClient() {
 
 test("a pass may take as long as three reports to the slowest forge, which would otherwise be repeated forever", async () => {
   const clock = manualClock();
+  const lines: string[] = [];
   const { signals, client } = slowClient();
   const policy = { allowHttp: true, allowedAddresses: [] };
   const controller = pullRequestController({
     client,
     clock,
+    log: logger({ clock, write: (line) => lines.push(line) }),
     events: {} as EventRecorder,
     references: { follow: () => undefined, forget: () => undefined } as unknown as ReferencePoller,
     reflector: reflectorOf<Stack>(aParent()),
@@ -63,6 +43,9 @@ test("a pass may take as long as three reports to the slowest forge, which would
   expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
   await clock.advance(10_000);
   expect(signals[0]?.aborted).toBe(true);
+  const late = lines.find((line) => line.includes("longer than its deadline")) ?? "{}";
+  const { name = "" } = aParent().metadata;
+  expect(JSON.parse(late)).toMatchObject({ name, stack: name });
   end.abort();
   await clock.advance(100_000);
   await running;

@@ -24,6 +24,7 @@ import type { ReferencePoller } from "../inputs/reference-poller.ts";
 import { stacks } from "../kinds.ts";
 import type { Pushes } from "../shared/channels/pushes.ts";
 import { neverSuspended, type Suspension } from "../shared/channels/suspension.ts";
+import { stackLogKeys } from "../shared/log-keys.ts";
 import { findCondition } from "../shared/objects/conditions.ts";
 import { gitLister } from "../sources/git-lister.ts";
 import { pullRequestEvents } from "./events.ts";
@@ -82,6 +83,7 @@ export function pullRequestController(options: PullRequestControllerOptions): Co
     concurrency: 4,
     deadlineMs,
     log,
+    logKeys: stackLogKeys,
     metrics,
     clock,
     // Changes of Updates reach it as changes of the previews that own them.

@@ -25,6 +25,7 @@ import { openHttp, type ForgeSettings } from "../forge/open-http.ts";
 import type { PolledObject, ReferencePoller } from "../inputs/reference-poller.ts";
 import { updates as updateResource } from "../kinds.ts";
 import { neverSuspended, type Suspension } from "../shared/channels/suspension.ts";
+import { tracedLogKeys, updateLogKeys, type TraceIds } from "../shared/log-keys.ts";
 import { reportSettings } from "../shared/reports.ts";
 import { isReportDue, workspaceIndex } from "../shared/updates.ts";
 import { classReader, classWatches, type ClassReflectors } from "../shared/workspace-classes.ts";
@@ -53,6 +54,8 @@ export interface ReportControllerOptions {
   readonly references: ReferencePoller;
   readonly githubApps: GitHubAppTokens;
   readonly http: ForgeSettings;
+  /** Absent if traces are off. */
+  readonly traces?: TraceIds | undefined;
   readonly log?: Logger;
   readonly metrics?: Registry;
   readonly clock?: Clock;
@@ -96,6 +99,10 @@ export function reportController(options: ReportControllerOptions): Controller {
     concurrency,
     deadlineMs,
     log,
+    logKeys(name, _, key) {
+      const update = updates.store.get(key);
+      return { ...updateLogKeys(name, update), ...tracedLogKeys(options.traces, update) };
+    },
     metrics,
     clock,
     reconcile: reportReconciler(options, { memory, classes, suspension, wake: (key) => self.enqueue(key) }),

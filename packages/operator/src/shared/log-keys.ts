@@ -20,11 +20,14 @@ export const updateLogKeys = (name: string, update: Identified | undefined): Log
   run: update?.metadata.uid,
 });
 
+export interface TraceIds {
+  traceId(uid: string | undefined): string | undefined;
+}
+
 /** Only while traces are recorded. */
-export const tracedLogKeys = (
-  traces: { traceId(uid: string | undefined): string | undefined } | undefined,
-  update: Identified | undefined,
-): LogKeys => ({ traceID: traces?.traceId(update?.metadata.uid) });
+export const tracedLogKeys = (traces: TraceIds | undefined, update: Identified | undefined): LogKeys => ({
+  traceID: traces?.traceId(update?.metadata.uid),
+});
 
 /** Undefined if no Stack created the object. */
 export function stackName({ labels, ownerReferences = [] }: ObjectMeta = {}): string | undefined {
