@@ -197,6 +197,20 @@ describe("a forge that does not respond", () => {
     expect(poller.latest("a/one", wanted)).toEqual(atHead(first));
   });
 
+  const limits: readonly (readonly [string, number, number])[] = [
+    ["which may be almost an hour", 50, 50],
+    ["but not for more than an hour", 600, 60],
+  ];
+  test.each(limits)("is left alone until the time that it names, %s", async (_, named, minutes) => {
+    const { clock, follow, requests, answers } = setting();
+    answers.next = { ...down, retryAfterMs: named * 60_000 };
+    follow("a/one");
+    await clock.advance(minutes * 60_000 - 1000);
+    expect(requests).toHaveLength(1);
+    await clock.advance(2000);
+    expect(requests).toHaveLength(2);
+  });
+
   test("is reported when it rejects the credentials, even to Stacks with a list", async () => {
     const { clock, poller, answers, follow, metrics } = setting();
     follow("a/one");

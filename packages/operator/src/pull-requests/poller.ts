@@ -92,6 +92,8 @@ interface PollerOptions extends GroupPollerOptions {
 const limits: PollLimits = { total: 32, perHost: 16, perNamespace: 8, suspects: 8 };
 /** A list may have several pages. */
 const timeoutMs = 30_000;
+/** The limits of forges are for an hour. */
+const maxRetryAfterMs = 60 * 60_000;
 
 interface Follower {
   readonly everyMs: number;
@@ -127,7 +129,7 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadList, FailedList> implem
   readonly #count: (result: string) => void;
 
   constructor(options: PollerOptions) {
-    super(options);
+    super(options, maxRetryAfterMs);
     this.#options = options;
     this.#count = countPolls(options.metrics);
   }

@@ -24,19 +24,21 @@ export interface Endpoint<Failure extends FailedPoll = GitFailure> {
 }
 
 const backoff: BackoffPolicy = { baseMs: 30_000, factor: 2, capMs: 5 * 60_000, jitter: 0.2 };
-const maxRetryAfterMs = 15 * 60_000;
+const defaultMaxRetryAfterMs = 15 * 60_000;
 const maxKnown = 1000;
 /** Longer than any rest. */
-const keptMs = 60 * 60_000;
+const keptMs = 2 * 60 * 60_000;
 
 export class Endpoints<Failure extends FailedPoll = GitFailure> {
   readonly #clock: Clock;
   readonly #random: () => number;
+  readonly #maxRetryAfterMs: number;
   readonly #failing = new Map<string, Endpoint<Failure>>();
 
-  constructor(clock: Clock, random: () => number) {
+  constructor(clock: Clock, random: () => number, maxRetryAfterMs = defaultMaxRetryAfterMs) {
     this.#clock = clock;
     this.#random = random;
+    this.#maxRetryAfterMs = maxRetryAfterMs;
   }
 
   /** Undefined if the last poll did not fail, or if nothing was polled. */
@@ -59,7 +61,7 @@ export class Endpoints<Failure extends FailedPoll = GitFailure> {
     const known = this.#failing.get(id);
     const isSameRound = known !== undefined && startedAt < known.failedAt;
     const failures = (known?.failures ?? 0) + (isSameRound ? 0 : 1);
-    const namedMs = Math.min(result.retryAfterMs ?? 0, maxRetryAfterMs);
+    const namedMs = Math.min(result.retryAfterMs ?? 0, this.#maxRetryAfterMs);
     const restsUntil = isSameRound
       ? Math.max(known.restsUntil, now + namedMs)
       : now + Math.max(namedMs, restAfter(failures, this.#random));

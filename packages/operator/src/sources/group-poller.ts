@@ -61,12 +61,14 @@ export abstract class GroupPoller<
   readonly #groupOf = new Map<Key, string>();
   #lifetime = new AbortController();
 
-  constructor({ wake, clock = systemClock, log = silentLogger, random = Math.random }: GroupPollerOptions) {
+  /** `maxRetryAfterMs`: how long a server that names a time is left alone at most. */
+  constructor(options: GroupPollerOptions, maxRetryAfterMs?: number) {
+    const { wake, clock = systemClock, log = silentLogger, random = Math.random } = options;
     this.wake = wake;
     this.clock = clock;
     this.log = log;
     this.random = random;
-    this.endpoints = new Endpoints(clock, random);
+    this.endpoints = new Endpoints(clock, random, maxRetryAfterMs);
   }
 
   protected abstract queueOf(poll: QueuedPoll): PollQueue<QueuedPoll>;
