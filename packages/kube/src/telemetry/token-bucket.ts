@@ -4,6 +4,8 @@ import type { Clock } from "../clock.ts";
 export interface TokenBucket {
   /** Takes a token; false if there is none. */
   take(): boolean;
+  /** Whether there is no token. */
+  isEmpty(): boolean;
   /** Whether it is as good as new. */
   isFull(): boolean;
 }
@@ -29,6 +31,10 @@ export function tokenBucket({ burst, refillMs, clock }: TokenBucketOptions): Tok
       if (tokens < 1) return false;
       tokens--;
       return true;
+    },
+    isEmpty() {
+      refill();
+      return tokens < 1;
     },
     isFull() {
       refill();

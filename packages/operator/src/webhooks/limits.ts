@@ -37,8 +37,9 @@ export class RequestLimits {
   }
 
   admit(namespace: string): Admission {
-    // The namespace's own limit first: what exceeds it must not use up the allowance of others.
-    if (!this.#bucketOf(namespace).take() || !this.#overall.take()) return { kind: "rateLimited" };
+    // What exceeds one limit must not use up the allowance of the other.
+    if (this.#overall.isEmpty() || !this.#bucketOf(namespace).take()) return { kind: "rateLimited" };
+    this.#overall.take();
     const all = [...this.#running];
     const own = all.filter((each) => each.namespace === namespace);
     if (own.length >= perNamespace.inFlight) {

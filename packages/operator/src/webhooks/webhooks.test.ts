@@ -56,6 +56,15 @@ describe("the limits", () => {
     expect(total.reduce((sum, count) => sum + count, 0)).toBe(500);
   });
 
+  test("a namespace keeps its allowance while others use up that of all", async () => {
+    const clock = manualClock();
+    const limits = new RequestLimits(clock);
+    for (let index = 0; index < 5; index++) admitted(limits, `n${index}`, 100);
+    expect(admitted(limits, "late", 100)).toBe(0);
+    await clock.advance(1000);
+    expect(admitted(limits, "late", 100)).toBe(100);
+  });
+
   test("few requests of one namespace, and of all, are in memory at the same time", () => {
     const limits = new RequestLimits(manualClock());
     const read = (namespace: string) => slow(limits, namespace, 8).map((each) => each.bodyIsRead());
