@@ -317,6 +317,12 @@ test("metrics show since when the longest wait for a slot in a namespace lasts, 
   expect(since()).toEqual([]);
 });
 
+test("metrics show the waits of all namespaces, because an alert must not miss one", () => {
+  const { table, metrics } = tableOf();
+  for (let index = 0; index <= 1500; index++) table.claim(`n${index}/1`, "stack");
+  expect(metrics.expose().match(/^update_slots_waiting_since_timestamp_seconds.*$/gm)).toHaveLength(1500);
+});
+
 test("metrics show the begin of a wait, not the rank of the workspace", () => {
   const { table, clock, metrics } = tableOf();
   table.claim("a/1", "stack");

@@ -327,6 +327,8 @@ function slotMetrics({ metrics = metricsRegistry(), limits }: SlotOptions, { lin
     name: "update_slots_waiting_since_timestamp_seconds",
     help: "When the longest current wait for a slot began (Unix time), by namespace.",
     labels: ["namespace"],
+    // Without a limit: an alert must not miss a namespace.
+    maxSeries: Infinity,
   });
   const waited = metrics.histogram({
     name: "update_slot_wait_seconds",
