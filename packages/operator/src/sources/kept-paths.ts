@@ -15,17 +15,20 @@ export const sizeOf = (result: ComparedCommits): number =>
 
 /** The largest of the namespace that has the most, until the rest fits: a tenant with many large commits must not affect others. */
 export function exceeding<T extends KeptPaths>(all: readonly T[], maxBytes: number): T[] {
-  const kept = new Set(all);
+  const namespaces = [...Map.groupBy(all, ({ namespace }) => namespace).values()].map((kept) => ({
+    bytes: total(kept),
+    bySize: kept.toSorted((one, other) => one.bytes - other.bytes),
+  }));
   const dropped: T[] = [];
-  while (total(kept) > maxBytes) {
-    const byNamespace = [...Map.groupBy(kept, ({ namespace }) => namespace).values()];
-    const [most = []] = byNamespace.toSorted((one, other) => total(other) - total(one));
-    const [largest] = most.toSorted((one, other) => other.bytes - one.bytes);
+  for (let excess = total(all) - maxBytes; excess > 0;) {
+    const most = namespaces.reduce((one, other) => (other.bytes > one.bytes ? other : one));
+    const largest = most.bySize.pop();
     if (!largest) return dropped;
-    kept.delete(largest);
+    most.bytes -= largest.bytes;
+    excess -= largest.bytes;
     dropped.push(largest);
   }
   return dropped;
 }
 
-const total = (kept: Iterable<KeptPaths>): number => [...kept].reduce((bytes, each) => bytes + each.bytes, 0);
+const total = (kept: readonly KeptPaths[]): number => kept.reduce((bytes, each) => bytes + each.bytes, 0);

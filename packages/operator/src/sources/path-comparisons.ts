@@ -75,6 +75,8 @@ class Comparisons implements PathComparisons {
   readonly #entries = new Map<string, Entry>();
   readonly #idsOf = new Map<Key, ReadonlySet<string>>();
   readonly #queue = new PollQueue<QueuedComparison>(limits);
+  /** Of all entries. */
+  #keptBytes = 0;
   #lifetime = new AbortController();
 
   constructor(options: ComparisonOptions) {
@@ -116,8 +118,9 @@ class Comparisons implements PathComparisons {
     this.#entries.delete(id);
   }
 
-  #cancel({ poll, cancelRetry }: Entry): void {
+  #cancel({ poll, bytes, cancelRetry }: Entry): void {
     cancelRetry?.();
+    this.#keptBytes -= bytes;
     this.#queue.remove(poll);
   }
 
@@ -174,21 +177,27 @@ class Comparisons implements PathComparisons {
 
   #record(entry: Entry, result: ComparedCommits): void {
     const before = problemIn(entry.result);
-    entry.result = result.kind === "unreachable" ? this.#retry(entry, result) : result;
-    entry.bytes = sizeOf(entry.result);
+    this.#keep(entry, result.kind === "unreachable" ? this.#retry(entry, result) : result);
     if (before !== undefined && before === problemIn(entry.result)) return;
     const dropped = this.#dropLargest();
     for (const each of new Set([entry, ...dropped])) for (const key of each.followers) this.#options.wake(key);
   }
 
+  #keep(entry: Entry, result: ComparedCommits): void {
+    const bytes = sizeOf(result);
+    this.#keptBytes += bytes - entry.bytes;
+    Object.assign(entry, { result, bytes });
+  }
+
   /** The comparisons whose paths do not fit into memory any longer. */
   #dropLargest(): Entry[] {
+    if (this.#keptBytes <= maxKeptBytes) return [];
     const kept = [...this.#entries.values()].map((entry) => {
       const [key = ""] = entry.followers;
       return { entry, namespace: namespaceOf(key), bytes: entry.bytes };
     });
     const dropped = exceeding(kept, maxKeptBytes).map(({ entry }) => entry);
-    for (const entry of dropped) Object.assign(entry, { result: notKept, bytes: 0 });
+    for (const entry of dropped) this.#keep(entry, notKept);
     return dropped;
   }
 
