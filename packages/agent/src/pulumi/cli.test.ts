@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { chmodSync, chownSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, copyFileSync, mkdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLog } from "../system/log.ts";
 import { Redactor } from "../system/redact.ts";
@@ -14,11 +14,17 @@ const file = join(root, "pulumi");
 writeFileSync(file, "#!/bin/sh\necho v3.200.0\n");
 chmodSync(file, 0o755);
 
-function cli(inherited: NodeJS.ProcessEnv, state = join(root, "state"), name = file): PulumiCli {
+interface Changes {
+  readonly state?: string;
+  readonly file?: string;
+  readonly pluginCache?: string;
+}
+
+function cli(inherited: NodeJS.ProcessEnv, changes: Changes = {}): PulumiCli {
   const redactor = new Redactor();
   const log = createLog(redactor, () => undefined);
   const signIn = new SignIn({ oidc: undefined, redactor, log });
-  return new PulumiCli({ file: name, state, inherited, redactor, signIn });
+  return new PulumiCli({ file, state: join(root, "state"), inherited, redactor, signIn, ...changes });
 }
 
 test("the program gets every variable of the pod except the agent's own", async () => {
@@ -28,11 +34,22 @@ test("the program gets every variable of the pod except the agent's own", async 
   expect(environment).not.toHaveProperty("PULUMI_OPERATOR_SECRET_VARIABLES");
 });
 
+test("a volume for plugins that cannot be used for a moment is tried again", async () => {
+  const volume = join(root, "volume");
+  const home = join(root, "home");
+  writeFileSync(volume, "");
+  const pulumi = cli({ PULUMI_HOME: home }, { pluginCache: join(volume, "plugins") });
+  expect(await pulumi.environment().catch((error: unknown) => error)).toMatchObject({ code: "ENOTDIR" });
+  rmSync(volume);
+  expect(await pulumi.environment()).toMatchObject({ PULUMI_HOME: home });
+  expect(readlinkSync(join(home, "plugins"))).toBe(join(volume, "plugins"));
+});
+
 describe("the CLI's version", () => {
   test("can be read in a new pod, before any folder exists", async () => {
     // With these the agent's folder is not created.
     const writable = { HOME: root, TMPDIR: root };
-    expect(await cli(writable, join(root, "fresh", "state")).version()).toMatchObject({
+    expect(await cli(writable, { state: join(root, "fresh", "state") }).version()).toMatchObject({
       ok: true,
       value: { text: "3.200.0" },
     });
@@ -53,10 +70,10 @@ describe("the CLI's version", () => {
     // It prints nothing, so its version cannot be read.
     copyFileSync("/bin/true", join(bin, "pulumi"));
     const known = { cli: (await identifyCli("pulumi", bin)) ?? "", version: "3.201.0" };
-    const other = cli({ PATH: bin }, join(root, "state"), "pulumi");
+    const other = cli({ PATH: bin }, { file: "pulumi" });
     await other.adoptVersion([{ ...known, cli: "another" }]);
     expect(await other.version()).toMatchObject({ ok: false });
-    const same = cli({ PATH: bin }, join(root, "state"), "pulumi");
+    const same = cli({ PATH: bin }, { file: "pulumi" });
     await same.adoptVersion([{ cli: "another", version: "3.1.0" }, known]);
     expect(await same.version()).toMatchObject({ ok: true, value: { text: "3.201.0" } });
     expect(same.knownVersion?.text).toBe("3.201.0");
@@ -66,7 +83,7 @@ describe("the CLI's version", () => {
     const bin = temporaryFolder();
     copyFileSync("/bin/true", join(bin, "pulumi"));
     const identity = (await identifyCli("pulumi", bin)) ?? "";
-    const pulumi = cli({ PATH: bin }, join(root, "state"), "pulumi");
+    const pulumi = cli({ PATH: bin }, { file: "pulumi" });
     await pulumi.adoptVersion([{ cli: identity, version: "latest" }]);
     expect(await pulumi.version()).toMatchObject({ ok: false });
     await pulumi.adoptVersion([{ cli: identity, version: "3.201.0" }]);

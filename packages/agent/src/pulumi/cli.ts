@@ -101,12 +101,18 @@ export class PulumiCli {
     return result;
   }
 
-  /** Once for each home, which variables of init containers may change. */
+  /** Once for each home, which variables of init containers may change. A failure is not cached: the volume may be full for a moment. */
   async #linkPlugins(home: string): Promise<void> {
     const { pluginCache } = this.#options;
-    if (pluginCache === undefined || this.#linked?.home === home) return await this.#linked?.done;
-    this.#linked = { home, done: linkPluginCache(home, pluginCache) };
-    await this.#linked.done;
+    if (pluginCache === undefined) return;
+    const known = this.#linked?.home === home ? this.#linked : undefined;
+    const linked = (this.#linked = known ?? { home, done: linkPluginCache(home, pluginCache) });
+    try {
+      await linked.done;
+    } catch (error) {
+      if (this.#linked === linked) this.#linked = undefined;
+      throw error;
+    }
   }
 
   async run(command: CliCommand): Promise<CommandEnd> {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readdirSync, readlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../testing/folders.ts";
 import { linkPluginCache } from "./plugin-cache.ts";
@@ -37,4 +37,13 @@ test("pods that start at the same time all use it, and a restarted agent keeps i
   await Promise.all(homes.map((home) => linkPluginCache(home, cache)));
   expect(readdirSync(cache)).toEqual(["resource-a-v1"]);
   expect(new Set(homes.map((home) => readlinkSync(join(home, "plugins"))))).toEqual(new Set([cache]));
+});
+
+test("copies that a pod did not finish are deleted after a day", async () => {
+  const cache = temporaryFolder();
+  for (const name of [".copy-old", ".copy-new", "resource-a-v1"]) mkdirSync(join(cache, name));
+  const old = new Date(Date.now() - 25 * 60 * 60_000);
+  for (const name of [".copy-old", "resource-a-v1"]) utimesSync(join(cache, name), old, old);
+  await linkPluginCache(homeWith(), cache);
+  expect(readdirSync(cache).toSorted()).toEqual([".copy-new", "resource-a-v1"]);
 });

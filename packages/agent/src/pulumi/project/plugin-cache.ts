@@ -1,7 +1,11 @@
 /** Plugins on a volume that outlives the pod. The CLI locks a plugin while it installs it, so pods can share the folder. */
-import { cp, mkdir, readdir, readlink, rename, rm, symlink } from "node:fs/promises";
+import { cp, mkdir, readdir, readlink, rename, rm, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode } from "../../system/files.ts";
+
+const draftPrefix = ".copy-";
+/** Longer than any copy takes. */
+const draftKeptMs = 24 * 60 * 60_000;
 
 /**
  * Makes the cache the CLI's folder of plugins. The rest of its home stays: it has the credentials and the selected stack of
@@ -11,6 +15,7 @@ export async function linkPluginCache(home: string, cache: string): Promise<void
   await mkdir(cache, { recursive: true });
   const plugins = join(home, "plugins");
   if ((await linkTarget(plugins)) === cache) return;
+  await deleteOldDrafts(cache);
   for (const name of await entriesOf(plugins)) await copyInto(cache, join(plugins, name), name);
   await rm(plugins, { recursive: true, force: true });
   await symlink(cache, plugins);
@@ -34,10 +39,22 @@ async function entriesOf(folder: string): Promise<string[]> {
   }
 }
 
+/** Of pods that were killed while they copied. What cannot be deleted, because another user owns it, stays. */
+async function deleteOldDrafts(cache: string): Promise<void> {
+  const drafts = (await entriesOf(cache)).filter((name) => name.startsWith(draftPrefix));
+  await Promise.allSettled(
+    drafts.map(async (name) => {
+      const draft = join(cache, name);
+      const { mtimeMs } = await stat(draft);
+      if (Date.now() - mtimeMs > draftKeptMs) await rm(draft, { recursive: true, force: true });
+    }),
+  );
+}
+
 /** Renamed when it is complete. A pod that was first has the same plugin. */
 async function copyInto(cache: string, from: string, name: string): Promise<void> {
   if ((await entriesOf(cache)).includes(name)) return;
-  const draft = join(cache, `.copy-${crypto.randomUUID()}`);
+  const draft = join(cache, `${draftPrefix}${crypto.randomUUID()}`);
   try {
     await cp(from, draft, { recursive: true });
     await rename(draft, join(cache, name));
