@@ -73,6 +73,8 @@ export const limitExceeded = ({
   container,
 }: Excess & { readonly container: string }): string =>
   `spec.podTemplate: the init container ${container} has a limit for ${resource} that exceeds what the WorkspaceClass ${className} allows, ${max}; lower resources.limits.${resource} of this container`;
+export const ownLimitExceeded = ({ className, resource, max, own }: Excess & { readonly own: string }): string =>
+  `spec.podTemplate: the pod has a limit or request for ${resource} of ${own}, and the WorkspaceClass ${className} allows ${max}; lower it in podTemplate.spec.resources`;
 export const podLimitExceeded = ({ className, resource, max, sum }: Excess & { readonly sum: string }): string =>
   `spec.resources: the containers of the pod have limits and requests for ${resource} of ${sum} in total, and the WorkspaceClass ${className} allows ${max}; lower them`;
 

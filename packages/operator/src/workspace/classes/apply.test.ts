@@ -36,6 +36,9 @@ const pulumiOf = ({ containers }: PodSpec): Container => {
 
 const withContainers = (...containers: Partial<Container>[]): WorkspaceSpec =>
   ({ podTemplate: { spec: { containers } } }) as WorkspaceSpec;
+/** Of Kubernetes 1.34. */
+const ofPod = (resources: Container["resources"]): WorkspaceSpec =>
+  ({ podTemplate: { spec: { resources } } }) as WorkspaceSpec;
 const limited = (memory: string) => ({ resources: { limits: { memory } } });
 
 describe("the container pulumi gets as its limit", () => {
@@ -45,6 +48,7 @@ describe("the container pulumi gets as its limit", () => {
     ["the limit of the class if it has none", {}, fourGi, "4Gi"],
     ["its own if that is lower", limited("1Gi"), fourGi, "1Gi"],
     ["its own if that is equal, in another unit", limited("4096Mi"), fourGi, "4096Mi"],
+    ["that of the pod if that is lower", ofPod({ limits: { memory: "1Gi" } }), fourGi, "1Gi"],
     ["what a sidecar leaves", withContainers({ name: "proxy", image: "p", ...limited("512Mi") }), fourGi, "3584Mi"],
   ];
   for (const [what, spec, rules, limit] of table) {
@@ -79,6 +83,12 @@ describe("a pod exceeds the limits of its class", () => {
       "with its containers together",
       withContainers({ name: "pulumi", ...limited("768Mi") }, { name: "proxy", image: "p", ...limited("512Mi") }),
       "1280Mi in total",
+    ],
+    ["with a limit of the pod", ofPod({ limits: { memory: "2Gi" } }), "has a limit or request for memory of 2048Mi"],
+    [
+      "with a request of the pod",
+      ofPod({ requests: { memory: "2Gi" } }),
+      "has a limit or request for memory of 2048Mi",
     ],
     ["with a sidecar that leaves nothing", withContainers({ name: "p", image: "p", ...limited("1Gi") }), "in total"],
     ["with a sidecar without a limit", withContainers({ name: "proxy", image: "p" }), "container proxy has no limit"],

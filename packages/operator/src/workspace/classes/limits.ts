@@ -1,6 +1,6 @@
 /** Keeps a workspace pod within the resources that its WorkspaceClass allows. Pure. */
 import { pulumiContainer } from "@pko/api";
-import type { Container, PodSpec } from "kubernetes-types/core/v1";
+import type { Container, PodSpec, ResourceRequirements } from "kubernetes-types/core/v1";
 
 import type { AppliedClass } from "../../shared/workspace-classes.ts";
 import * as messages from "../messages.ts";
@@ -29,6 +29,10 @@ export function boundResources(spec: PodSpec, { name, spec: { limits } }: Applie
   return { ok: true, spec: maxima.reduce(withLimits, spec) };
 }
 
+/** Of the pod as a whole, from Kubernetes 1.34 on; the types do not have them. An older API server ignores them. */
+const resourcesOfPod = (spec: PodSpec): ResourceRequirements =>
+  (spec as { readonly resources?: ResourceRequirements }).resources ?? {};
+
 /** Init containers that keep running count like containers. */
 const isSidecar = ({ restartPolicy }: Container): boolean => restartPolicy === "Always";
 const sidecars = ({ initContainers = [] }: PodSpec): Container[] => initContainers.filter(isSidecar);
@@ -48,6 +52,9 @@ const total = (containers: readonly Container[], resource: string): number =>
 
 function problemsWith(spec: PodSpec, maximum: Maximum): string[] {
   const { resource, max } = maximum;
+  const { limits, requests } = resourcesOfPod(spec);
+  const ofPod = Math.max(amount(limits?.[resource]), amount(requests?.[resource]));
+  if (ofPod > amount(max)) return [messages.ownLimitExceeded({ ...maximum, own: quantityOf(ofPod, resource) })];
   const others = companions(spec);
   const unlimited = others.filter((each) => limitOf(each, resource) === undefined);
   if (unlimited.length > 0) return unlimited.map(({ name }) => messages.limitMissing({ ...maximum, container: name }));
@@ -64,11 +71,12 @@ function problemsWith(spec: PodSpec, maximum: Maximum): string[] {
 /** What the other containers leave of the maximum. */
 const left = (spec: PodSpec, { resource, max }: Maximum): number => amount(max) - total(companions(spec), resource);
 
-/** A container without a limit could use the whole node. */
+/** A container without a limit could use the whole node. The API server rejects one that exceeds the limit of the pod. */
 function withLimits(spec: PodSpec, maximum: Maximum): PodSpec {
-  const { resource, max } = maximum;
+  const { resource } = maximum;
   const rest = left(spec, maximum);
-  const share = rest === amount(max) ? max : quantityOf(rest, resource);
+  const max = resourcesOfPod(spec).limits?.[resource] ?? maximum.max;
+  const share = rest >= amount(max) ? max : quantityOf(rest, resource);
   const limited = (container: Container): Container => {
     if (limitOf(container, resource) !== undefined) return container;
     const limit = container.name === pulumiContainer ? share : max;
