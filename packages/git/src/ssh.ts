@@ -28,7 +28,7 @@ export function sshCommand({ keyFile, knownHostsFile, host, port, address }: Ssh
     "ForwardAgent=no",
     "PermitLocalCommand=no",
     "ProxyCommand=none",
-    "ConnectTimeout=20",
+    "ConnectTimeout=10",
     "ServerAliveInterval=15",
     "ServerAliveCountMax=4",
   ];
