@@ -27,7 +27,7 @@ export interface WebhookServer {
 }
 
 const certificateCheckMs = 60_000;
-/** In seconds: how long a connection may be silent. */
+/** In seconds: how long a connection may be silent, and how long the handshake and the headers may take, however slowly they arrive. */
 const idleTimeout = 15;
 /** Whoever finds a request that fails must not be able to fill the log. */
 const errorLineLimit = { burst: 5, refillMs: 60_000 };
