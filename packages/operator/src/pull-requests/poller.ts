@@ -89,7 +89,7 @@ interface PollerOptions extends GroupPollerOptions {
   readonly metrics?: Registry;
 }
 
-const limits: PollLimits = { total: 32, perHost: 16, perNamespace: 8, suspects: 8 };
+const limits: PollLimits = { total: 32, perHost: 16, perNamespace: 8, suspects: 8, suspectsPerNamespace: 3 };
 /** A list may have several pages. */
 const timeoutMs = 30_000;
 /** The limits of forges are for an hour. */

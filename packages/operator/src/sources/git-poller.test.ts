@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { manualClock, metricsRegistry } from "@pko/kube";
 
 import { inProcess, type RefLister, type Transport } from "./git-lister.ts";
-import type { GitRemote } from "./git-remote.ts";
+import { hostOf, type GitRemote } from "./git-remote.ts";
 import { gitPoller, type GitFollow } from "./git-poller.ts";
 
 const follow: GitFollow = {
@@ -136,7 +136,7 @@ function polling(list: Listing, random: () => number = () => 0) {
   const polls: Listed[] = [];
   const needGit = new Set<string>();
   const lister: RefLister = {
-    transportFor: ({ url }) => (needGit.has(url) ? "git" : "http"),
+    transportFor: ({ url }) => (needGit.has(url) || url.startsWith("ssh:") ? "git" : "http"),
     async list(remote, request) {
       polls.push({ url: remote.url, transport: request.transport, at: clock.monotonic() - start });
       const result = await list(remote, request);
@@ -173,7 +173,155 @@ test("few git processes run at the same time, and no namespace has all of them",
   add("quiet/web");
   await clock.advance(100);
   const processes = polls.filter(({ transport }) => transport === "git").map(({ url }) => new URL(url).host);
-  expect(processes).toEqual(["h0.example", "h1.example", "h2.example", "h3.example", "git.example"]);
+  expect(processes).toEqual(["h0.example", "h1.example", "git.example"]);
+});
+
+describe("git processes for the servers of hostile namespaces", () => {
+  /** How long a server takes to respond, by its host: `Infinity` if it never does. */
+  function served(secondsOf: (host: string, second: number) => number) {
+    let drawn = 0;
+    const scene = polling(
+      async ({ url }) => {
+        const ms = secondsOf(hostOf(url), scene.clock.monotonic() / 1000 - startSeconds) * 1000;
+        if (ms === Infinity) return await never();
+        await new Promise<void>((resolve) => void scene.clock.after(ms, resolve));
+        return found;
+      },
+      () => ((drawn++ * 37) % 100) / 100,
+    );
+    const startSeconds = scene.clock.monotonic() / 1000;
+    const requestAll = (namespaces: number, servers: number, request: string): void => {
+      for (let index = 0; index < servers; index++)
+        scene.add(`hostile${index % namespaces}/s${index}`, { url: `ssh://h${index}.example/repository`, request });
+    };
+    const addQuiet = (): void => {
+      for (let index = 0; index < 100; index++) scene.add(`quiet/s${index}`, { url: `ssh://git.example/s${index}` });
+    };
+    /** The longest time between two polls of a repository. */
+    const longestPause = (): number => {
+      const startsOf = Map.groupBy(
+        scene.polls.filter(({ url }) => url.startsWith("ssh://git.example/")),
+        ({ url }) => url,
+      );
+      const pauses = startsOf
+        .values()
+        .flatMap((starts) => starts.slice(1).map(({ at }, n) => at - (starts[n]?.at ?? 0)));
+      expect(startsOf.size).toBe(100);
+      return Math.max(...pauses) / 1000;
+    };
+    return { ...scene, addQuiet, requestAll, longestPause };
+  }
+
+  const quickly = 1;
+  const hostile: readonly (readonly [string, number, number, (second: number) => number])[] = [
+    ["that respond quickly", 1, 65, () => quickly],
+    ["that do not respond", 2, 65, () => Infinity],
+    ["that do not respond", 10, 65, () => Infinity],
+    ["that respond after 29 s", 2, 65, () => 29],
+    ["that respond after 29 s", 10, 65, () => 29],
+    ["that respond at first, and not later", 2, 65, (second) => (second < 120 ? quickly : Infinity)],
+    ["that respond every other minute", 2, 65, (second) => (second % 120 < 60 ? quickly : Infinity)],
+    // Each of the 40 holds a process for 5 s, once a minute at most.
+    ["that respond every other minute", 10, 95, (second) => (second % 120 < 60 ? quickly : Infinity)],
+    // Two processes are left, and 100 polls a minute need most of their time.
+    ["that respond after 4.9 s", 2, 75, () => 4.9],
+  ];
+  for (const [servers, count, limit, seconds] of hostile) {
+    test(`${servers}, in ${count} namespaces with a request every 30 s, leave others an interval below ${limit} s`, async () => {
+      const { clock, addQuiet, requestAll, longestPause } = served((host, second) =>
+        host === "git.example" ? quickly : seconds(second),
+      );
+      addQuiet();
+      await clock.advance(60_000);
+      for (let round = 0; round < 20; round++) {
+        requestAll(count, 40, `${round}`);
+        await clock.advance(30_000);
+      }
+      // 60 s, at most 5 % more at random, and the wait for other polls of the same namespace.
+      expect(longestPause()).toBeLessThan(limit);
+    });
+  }
+
+  test("that never respond, of which 400 are new, delay no others after a restart", async () => {
+    const { clock, addQuiet, requestAll, longestPause, polls } = served((host) =>
+      host === "git.example" ? quickly : Infinity,
+    );
+    requestAll(2, 400, "1");
+    await clock.advance(100);
+    addQuiet();
+    await clock.advance(100);
+    expect(polls.at(-1)?.url).toBe("ssh://git.example/s0");
+    await clock.advance(600_000);
+    expect(longestPause()).toBeLessThan(65);
+  });
+
+  test("in many namespaces delay the first poll of another one by its turn, and no later poll", async () => {
+    const { clock, addQuiet, requestAll, longestPause, polls } = served((host) =>
+      host === "git.example" ? quickly : Infinity,
+    );
+    requestAll(20, 400, "1");
+    await clock.advance(100);
+    addQuiet();
+    await clock.advance(600_000);
+    const first = polls.find(({ url }) => url === "ssh://git.example/s0");
+    // Five of the 20 namespaces at a time, 30 s for each, and the 30 s of those that run already.
+    expect(first?.at).toBeLessThanOrEqual((20 / 5 + 1) * 30_000 + 100);
+    expect(longestPause()).toBeLessThan(65);
+  });
+});
+
+describe("a git process of a server that was quick", () => {
+  async function slowedDown() {
+    const waits = { ms: 100 };
+    const scene = polling(async ({ url }) => {
+      await new Promise<void>((resolve) => void scene.clock.after(url.endsWith("/slow") ? waits.ms : 100, resolve));
+      return found;
+    });
+    const add = (name: string, request = "1"): void =>
+      scene.add(`team/${name}`, { url: `ssh://git.example/${name}`, request });
+    const latest = (name: string) =>
+      scene.poller.latest(`team/${name}`, { ...follow, url: `ssh://git.example/${name}`, request: "2" });
+    add("slow");
+    await scene.clock.advance(200);
+    scene.polls.length = 0;
+    return { ...scene, add, latest, waits };
+  }
+
+  test("is ended after 5 s and repeated once with the full time, and the request is still answered", async () => {
+    const { clock, add, latest, waits, polls } = await slowedDown();
+    waits.ms = 29_000;
+    add("slow", "2");
+    await clock.advance(34_000);
+    expect([polls.map(({ at }) => at - 200), latest("slow")]).toEqual([[50, 5050], pending]);
+    await clock.advance(100);
+    expect(latest("slow")).toEqual({ kind: "found", commit: "c1" });
+  });
+
+  test("has the full time while other repositories of the server are read quickly", async () => {
+    const { clock, add, latest, waits } = await slowedDown();
+    waits.ms = 6000;
+    add("slow", "2");
+    for (let second = 0; second < 12; second++) {
+      add("quick", `${second}`);
+      await clock.advance(1000);
+    }
+    expect(latest("slow")).toEqual({ kind: "found", commit: "c1" });
+  });
+
+  test("is not repeated from the second slow poll on, until it is quick again", async () => {
+    const { clock, waits, polls } = await slowedDown();
+    waits.ms = 6000;
+    await clock.advance(70_000);
+    polls.length = 0;
+    await clock.advance(120_000);
+    expect(polls).toHaveLength(2);
+    waits.ms = 100;
+    await clock.advance(60_000);
+    waits.ms = 6000;
+    polls.length = 0;
+    await clock.advance(65_000);
+    expect(polls).toHaveLength(2);
+  });
 });
 
 test("repositories that are first polled together are spread over the interval, and none waits longer", async () => {

@@ -69,11 +69,15 @@ interface FoundCommit {
   readonly commit: string;
 }
 
-/** A git process takes memory, and a hundred times the CPU time of a request. */
+/** A git process takes memory, and a hundred times the CPU time of a request. Two namespaces cannot hold all slots, nor all those of suspects. */
 const limits: Readonly<Record<Transport, PollLimits & { readonly timeoutMs: number }>> = {
-  http: { total: 256, perHost: 32, perNamespace: 64, suspects: 64, timeoutMs: 20_000 },
-  git: { total: 8, perHost: 4, perNamespace: 4, suspects: 2, timeoutMs: 30_000 },
+  http: { total: 256, perHost: 32, perNamespace: 64, suspects: 64, suspectsPerNamespace: 24, timeoutMs: 20_000 },
+  git: { total: 8, perHost: 8, perNamespace: 3, suspects: 5, suspectsPerNamespace: 2, timeoutMs: 30_000 },
 };
+/** A git process that takes longer is slow. If nothing had indicated that, it is ended, and the poll is repeated as a suspect. */
+const quickMs = 5000;
+/** Beyond it, those that responded least recently are forgotten: a tenant can have any number of hosts. */
+const maxQuickHosts = 10_000;
 /** When a server responds again, its repositories are polled within this time. */
 const maxSpreadMs = 60_000;
 /** A repository that cannot be read is polled again sooner than its interval may require, but less and less often. */
@@ -113,6 +117,8 @@ interface Group extends PollGroup<QueuedPoll> {
   /** The last list, the names that it covers, and when its poll started. */
   listed?: { readonly list: Listed; readonly refs: ReadonlySet<string>; readonly at: number };
   failed?: { readonly failure: Failed; readonly at: number };
+  /** Whether its last git process was slow. */
+  isSlow?: boolean;
   /** Whether the second poll is scheduled, at a random time. */
   isSpread?: boolean;
 }
@@ -133,6 +139,8 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
   readonly #options: GitPollerOptions;
   readonly #metrics: PollMetrics | undefined;
   readonly #queues: Readonly<Record<Transport, PollQueue<QueuedPoll>>>;
+  /** When a git process last got a quick response, by namespace and host. */
+  readonly #quickHosts = new Map<string, number>();
 
   constructor(options: GitPollerOptions) {
     super(options);
@@ -186,6 +194,11 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
     return count;
   }
 
+  override stop(): void {
+    super.stop();
+    this.#quickHosts.clear();
+  }
+
   protected queueOf({ transport }: QueuedPoll): PollQueue<QueuedPoll> {
     return this.#queues[transport];
   }
@@ -235,6 +248,10 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
   protected dueNow(group: Group): QueuedPoll {
     const transport = this.#options.lister.transportFor(group.remote);
     const endpoint = endpointOf(group);
+    const isSlow = transport === "git" && group.isSlow === true;
+    const hostId = hostIdOf(group);
+    // Git processes are so few that a new host must show first that it is quick.
+    const mayBeSlow = (): boolean => isSlow || (transport === "git" && !this.#quickHosts.has(hostId));
     const { endpoints } = this;
     const isRequested = group.followers.values().some((follower) => follower.isRequested);
     return {
@@ -245,8 +262,9 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
       host: group.host,
       endpoint,
       isRequested,
+      isSlow,
       get isSuspect() {
-        return !isRequested && endpoints.failing(endpoint) !== undefined;
+        return mayBeSlow() || endpoints.failing(endpoint) !== undefined;
       },
     };
   }
@@ -261,16 +279,17 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
     return true;
   }
 
-  protected async read({ group, transport }: QueuedPoll, signal: AbortSignal): Promise<ReadRefs> {
+  protected async read({ group, transport, isSuspect }: QueuedPoll, signal: AbortSignal): Promise<ReadRefs> {
     const refs = [...new Set(group.followers.values().flatMap((follower) => follower.refs))].toSorted();
-    const { timeoutMs } = limits[transport];
+    const isShort = transport === "git" && !isSuspect;
+    const timeoutMs = isShort ? quickMs : limits[transport].timeoutMs;
     const failed = (error: unknown): GitRefs => {
       const keys = pollLogKeys(group.host, group.followers.keys());
       this.log.error("polling a repository failed unexpectedly", { ...keys, error });
       return { ...unreachable, message: "the repository could not be polled" };
     };
-    const deadline = { clock: this.clock, timeoutMs, signal, late: unresponsive, failed };
-    const result = await inTime<GitRefs | NeedsGit>(deadline, (ending) =>
+    const deadline = { clock: this.clock, timeoutMs, signal, late: isShort ? slow : unresponsive, failed };
+    const result = await inTime<ReadRefs["result"]>(deadline, (ending) =>
       this.#options.lister.list(group.remote, { refs, transport, signal: ending }),
     );
     return { result, refs: new Set(refs) };
@@ -278,10 +297,11 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
 
   protected record(poll: QueuedPoll, { result, refs }: ReadRefs, start: PollStart): void {
     const { group } = poll;
-    if (result.kind !== "needsGit") {
+    if (result.kind !== "needsGit" && result.kind !== "slow") {
       this.#finish(poll, result, { ...start, refs });
       return;
     }
+    if (result.kind === "slow") this.#recordSlow(group, start.at);
     if (start.wasPushed) group.pushedAt ??= start.at;
     this.enqueue(group);
   }
@@ -291,8 +311,26 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
     const queuedSeconds = (poll.at - dueAt) / 1000;
     this.#metrics?.recordPoll({ host: group.host, transport, result, seconds, queuedSeconds });
     this.endpoints.record(endpoint, result, poll.at);
+    if (transport === "git") this.#recordSpeed(group, seconds, this.endpoints.failing(endpoint) === undefined);
     for (const follower of group.followers.values()) if (follower.notBefore <= poll.at) follower.isRequested = false;
     this.#recordRefs(group, result, poll);
+  }
+
+  #recordSpeed(group: Group, seconds: number, hasResponded: boolean): void {
+    group.isSlow = seconds * 1000 > quickMs;
+    if (group.isSlow || !hasResponded) return;
+    const host = hostIdOf(group);
+    this.#quickHosts.delete(host);
+    this.#quickHosts.set(host, this.clock.monotonic());
+    const [oldest = host] = this.#quickHosts.keys();
+    if (this.#quickHosts.size > maxQuickHosts) this.#quickHosts.delete(oldest);
+  }
+
+  /** If the host has responded quickly in the meantime, only this repository is slow. */
+  #recordSlow(group: Group, startedAt: number): void {
+    group.isSlow = true;
+    const host = hostIdOf(group);
+    if ((this.#quickHosts.get(host) ?? -Infinity) < startedAt) this.#quickHosts.delete(host);
   }
 
   #recordRefs(group: Group, refs: GitRefs, poll: PollOf): void {
@@ -338,8 +376,10 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
   }
 }
 
+const slow = { kind: "slow" } as const;
+
 interface ReadRefs {
-  readonly result: GitRefs | NeedsGit;
+  readonly result: GitRefs | NeedsGit | typeof slow;
   /** That were requested. */
   readonly refs: ReadonlySet<string>;
 }
@@ -357,9 +397,12 @@ function isPushed({ namespace, refs }: Push, key: Key, follower: Follower): bool
 }
 
 /** The same server may respond to one tenant and not to another, so each namespace has its own endpoint. */
-function endpointOf({ followers, server }: Group): string {
-  return `${namespaceOf(followers.keys().next().value ?? "")} ${server}`;
-}
+const endpointOf = (group: Group): string => `${firstNamespaceOf(group)} ${group.server}`;
+
+/** Without the credentials: a tenant may have a deploy key for each repository. */
+const hostIdOf = (group: Group): string => `${firstNamespaceOf(group)} ${group.host}`;
+
+const firstNamespaceOf = ({ followers }: Group): string => namespaceOf(followers.keys().next().value ?? "");
 
 /** The start of the poll that led to a result; infinity if there is none. */
 function startOf(result: GitPollResult, { listed, failed }: Group): number {

@@ -33,7 +33,7 @@ interface ComparisonOptions {
 }
 
 /** A comparison takes a few requests, and up to some 30 MiB of memory if the server is hostile. */
-const limits = { total: 8, perHost: 6, perNamespace: 3, suspects: 3 };
+const limits = { total: 8, perHost: 6, perNamespace: 3, suspects: 3, suspectsPerNamespace: 2 };
 /** For all requests of one comparison. */
 const timeoutMs = 20_000;
 /** A server that cannot be reached is tried again after these pauses. Then the result is unknown: nobody waits for it forever. */

@@ -6,9 +6,9 @@ interface TestPoll extends Poll {
   readonly name: string;
 }
 
-const wide: PollLimits = { total: 100, perHost: 100, perNamespace: 100, suspects: 100 };
+const wide: PollLimits = { total: 100, perHost: 100, perNamespace: 100, suspects: 100, suspectsPerNamespace: 100 };
 
-/** `namespaces/host/number`, with a `!` for a suspect and a `?` for one that was requested. */
+/** `namespaces/host/number`, with a `!` for a suspect, a `~` for a slow one, and then a `?` for one that was requested. */
 function pollOf(name: string): TestPoll {
   const [namespaces = "", host = ""] = name.split("/");
   return {
@@ -17,7 +17,8 @@ function pollOf(name: string): TestPoll {
     host,
     endpoint: `${namespaces} ${host}`,
     isRequested: name.endsWith("?"),
-    isSuspect: name.endsWith("!"),
+    isSlow: name.includes("~"),
+    isSuspect: name.includes("!"),
   };
 }
 
@@ -47,12 +48,20 @@ const orders: readonly (readonly [string, Partial<PollLimits>, readonly string[]
     ["a/x/1", "b/x/1", "a/y/1"],
   ],
   ["suspects have their limit", { suspects: 1 }, ["a/x/1!", "a/y/1!", "a/z/1"], ["a/x/1!", "a/z/1"]],
+  [
+    "suspects of a namespace have their limit",
+    { suspectsPerNamespace: 1 },
+    ["a/x/1!", "a/y/1!", "a/z/1", "b/x/1!"],
+    ["a/x/1!", "b/x/1!", "a/z/1"],
+  ],
+  ["a requested poll of a suspect counts as one", { suspects: 1 }, ["a/x/1!", "a/x/2!?", "b/y/1!?"], ["a/x/1!"]],
+  ["no poll waits for a slow one of its server", { suspects: 0 }, ["a/x/1~!", "a/x/2"], ["a/x/2"]],
   ["two polls test a suspect server", {}, ["a/x/1!", "a/x/2!", "a/x/3!"], ["a/x/1!", "a/x/2!"]],
   [
-    "a requested poll does not wait for suspects",
+    "a requested poll does not wait for those that test its server",
     {},
-    ["a/x/1!", "a/x/2!", "a/x/3!", "a/x/4?"],
-    ["a/x/1!", "a/x/4?", "a/x/2!"],
+    ["a/x/1!", "a/x/2!", "a/x/3!?", "a/x/4!?"],
+    ["a/x/1!", "a/x/3!?", "a/x/4!?"],
   ],
   ["a poll of two namespaces starts once", {}, ["a+b/x/1", "a/x/2", "b/x/2"], ["a+b/x/1", "b/x/2", "a/x/2"]],
 ];

@@ -1,7 +1,7 @@
 /**
  * Decides which poll starts next, so that no tenant waits for the slow servers of another one. Namespaces take turns, and so do
- * the servers of a namespace. One namespace, one host, and all servers that did not respond lately have only a part of the
- * slots: the rest stays free for others, however many polls wait.
+ * the servers of a namespace. One namespace, one host, and all suspect polls have only a part of the slots: the rest stays
+ * free for others, however many polls wait.
  */
 
 export interface Poll {
@@ -10,9 +10,11 @@ export interface Poll {
   readonly host: string;
   /** The server, together with the credentials and the namespace. */
   readonly endpoint: string;
-  /** A user has requested it: it does not wait for others of its endpoint. */
+  /** A user has requested it: it does not wait for those that test its endpoint. */
   readonly isRequested: boolean;
-  /** Whether its endpoint did not respond lately. Only few polls at a time test that. */
+  /** Others of its endpoint, which may be quick, do not wait for it. */
+  readonly isSlow?: boolean;
+  /** Whether it may hold its slot for long. May change while it waits. */
   readonly isSuspect: boolean;
 }
 
@@ -23,6 +25,7 @@ export interface PollLimits {
   readonly perNamespace: number;
   /** For all suspects together. */
   readonly suspects: number;
+  readonly suspectsPerNamespace: number;
 }
 
 export interface StartedPoll<P> {
@@ -61,7 +64,7 @@ export class PollQueue<P extends Poll> {
     const entry = this.#entries.get(poll);
     if (!entry) return;
     const endpoints = this.#namespaces.line(namespace, () => new Rotation<Line<P>>());
-    endpoints.line(`${poll.endpoint} ${poll.isRequested}`, () => []).push(entry);
+    endpoints.line(`${poll.endpoint} ${poll.isRequested} ${poll.isSlow}`, () => []).push(entry);
   }
 
   remove(poll: P): void {
@@ -84,23 +87,27 @@ export class PollQueue<P extends Poll> {
 
   /** Undefined if no poll waits that may start now. */
   next(): StartedPoll<P> | undefined {
-    if (this.running >= this.#limits.total) return undefined;
+    const { total, perNamespace, suspects, suspectsPerNamespace } = this.#limits;
+    if (this.running >= total) return undefined;
     return this.#namespaces.take((namespace, endpoints) => {
-      if (this.#running.of(`namespace ${namespace}`) >= this.#limits.perNamespace) return undefined;
+      if (this.#running.of(`namespace ${namespace}`) >= perNamespace) return undefined;
+      const hasSuspectSlot =
+        this.#running.of(suspect) < suspects && this.#running.of(`${suspect} ${namespace}`) < suspectsPerNamespace;
       return endpoints.take((_, line) => {
         while (line[0]?.isWaiting === false) line.shift();
         const [entry] = line;
-        if (!entry || !this.#mayStart(entry.poll)) return undefined;
+        if (!entry || !this.#mayStart(entry.poll, hasSuspectSlot)) return undefined;
         line.shift();
         return this.#start(entry.poll, namespace);
       });
     });
   }
 
-  #mayStart({ host, endpoint, isSuspect }: P): boolean {
-    const { perHost, suspects } = this.#limits;
-    if (this.#running.of(`host ${host}`) >= perHost) return false;
-    return !isSuspect || (this.#running.of(suspect) < suspects && this.#running.of(`endpoint ${endpoint}`) < maxTests);
+  /** Thousands of suspects may wait, so what excludes them comes first. */
+  #mayStart({ host, endpoint, isRequested, isSuspect }: P, hasSuspectSlot: boolean): boolean {
+    if (isSuspect && !hasSuspectSlot) return false;
+    if (this.#running.of(`host ${host}`) >= this.#limits.perHost) return false;
+    return !isSuspect || isRequested || this.#running.of(`endpoint ${endpoint}`) < maxTests;
   }
 
   #start(poll: P, namespace: string): StartedPoll<P> {
@@ -109,7 +116,7 @@ export class PollQueue<P extends Poll> {
       all,
       `namespace ${namespace}`,
       `host ${poll.host}`,
-      ...(poll.isSuspect ? [suspect, `endpoint ${poll.endpoint}`] : []),
+      ...(poll.isSuspect ? [suspect, `${suspect} ${namespace}`, `endpoint ${poll.endpoint}`] : []),
     ];
     for (const what of counted) this.#running.add(what, 1);
     const end = (): void => {
