@@ -116,7 +116,7 @@ function identities({ url, authority, kubeconfig, admin, adminToken }: Layout): 
     credentials,
     credentialsFor,
     client: connect(withToken, patience),
-    clientFor: async (user, options) => connect(await credentialsFor(user), options),
+    clientFor: async (user, options) => connect(await credentialsFor(user), { ...patience, ...options }),
   };
 }
 

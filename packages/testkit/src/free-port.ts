@@ -11,9 +11,10 @@ const used = new Set<number>();
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 200; attempt++) {
     const port = first + Math.floor(Math.random() * (last - first));
-    if (used.has(port) || !(await isFree(port))) continue;
+    if (used.has(port)) continue;
+    // Before the check, during which another caller may choose the same port.
     used.add(port);
-    return port;
+    if (await isFree(port)) return port;
   }
   throw new Error(`no free port between ${first} and ${last}`);
 }

@@ -26,9 +26,12 @@ import {
 import { expectRecovery, loggedStarts, waitForStart } from "./slow-runs.ts";
 
 const slow = 600_000;
-const metricsPort = await freePort();
+let metricsPort: number;
 const scene = useScene("lost-node", {
-  operator: { flags: ["--lost-node-after=5s", `--metrics-address=127.0.0.1:${metricsPort}`] },
+  operator: async () => {
+    metricsPort = await freePort();
+    return { flags: ["--lost-node-after=5s", `--metrics-address=127.0.0.1:${metricsPort}`] };
+  },
 });
 
 beforeAll(async () => {

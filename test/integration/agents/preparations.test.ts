@@ -13,7 +13,7 @@ import {
 } from "@pko/rpc";
 import { createAuthorities, issueOperatorCertificate, issueWorkspaceCertificate } from "@pko/rpc/pki";
 import { serveAgent, type AgentServer, type AgentService } from "@pko/rpc/server";
-import { manualClock, waitFor } from "@pko/testkit";
+import { freePort, manualClock, waitFor } from "@pko/testkit";
 
 const web = { namespace: "prod", name: "web" };
 const now = new Date();
@@ -120,7 +120,11 @@ function subject({ backoff = quick, clock = systemClock }: { backoff?: typeof qu
 }
 
 function podOf(agent: PreparingAgent, part: Partial<AgentPod> = {}): AgentPod {
-  return { workspace: web, uid: "pod-a", restarts: 0, ip: "127.0.0.1", port: agent.port, ...part };
+  return { ...podAt(agent.port), ...part };
+}
+
+function podAt(port: number): AgentPod {
+  return { workspace: web, uid: "pod-a", restarts: 0, ip: "127.0.0.1", port };
 }
 
 describe("a workspace is prepared", () => {
@@ -254,11 +258,9 @@ describe("a workspace is prepared", () => {
   });
 
   test("immediately when its container has started, however long the backoff was", async () => {
-    const first = new PreparingAgent();
-    const { port } = first;
-    await first.close();
+    const port = await freePort();
     const { preparing } = subject({ backoff: { ...quick, baseMs: 600_000, capMs: 600_000 } });
-    const pod = podOf(first, { port });
+    const pod = podAt(port);
     const startingPod = { ...pod, isStarting: true };
     await waitFor(() => preparing.ensure(startingPod, requestFor("/app")).state === "unreachable");
     expect(preparing.hasResponded(startingPod)).toBe(false);
@@ -271,12 +273,10 @@ describe("a workspace is prepared", () => {
   });
 
   test("once an unreachable agent is reachable", async () => {
-    const first = new PreparingAgent();
-    const { port } = first;
-    await first.close();
+    const port = await freePort();
     const clock = manualClock();
     const { preparing, woken } = subject({ clock });
-    const pod = podOf(first, { port });
+    const pod = podAt(port);
     await waitFor(() => preparing.ensure(pod, requestFor("/app")).state === "unreachable");
     const wakes = woken.length;
     const nextAttempt = async (): Promise<void> => {
