@@ -112,12 +112,11 @@ test(
   "a plan that is rejected, and one that is approved",
   async () => {
     await untilApprovalsAreChecked(scene);
+    // Before the Program, which would otherwise be deployed without a plan if the operator saw it first.
+    await applyTo(scene, newStack("web", { programRef: { name: "greeting" }, approval: { required: "Always" } }));
+    await stackUntil(scene, "web", isReady);
     const resources = { page: { type: "pulumi:index:Stash", properties: { input: "page" } } };
-    await applyTo(
-      scene,
-      newProgram("greeting", { outputs, resources }),
-      newStack("web", { programRef: { name: "greeting" }, approval: { required: "Always" } }),
-    );
+    await applyTo(scene, newProgram("greeting", { outputs, resources }));
     await stackUntil(scene, "web", isAwaiting);
     expect(await cause("web")).toBe("awaitingApproval");
     const plan = await cli.text("diff", "web");

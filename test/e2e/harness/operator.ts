@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 import { operatorNamespace } from "@pko/install";
 import { deployableImage } from "@pko/cluster";
-import type { Client } from "@pko/kube";
+import { builtin, type Client } from "@pko/kube";
 import { programPath, spawnChild, type ChildProcess } from "@pko/testkit";
 
 import { assertNoErrors, operatorErrors } from "../../logs/errors.ts";
@@ -19,10 +19,18 @@ export interface Operator {
   stop(): Promise<void>;
 }
 
-/** Fails if the logs of an installed operator's pods contain an error, or a response with 403. A pod that starts has no log. */
+/**
+ * Fails if the logs of an installed operator's pods contain an error, or a response with 403. A pod that starts has no log,
+ * and one that terminates may be removed before its log is read.
+ */
 export async function assertCleanLogs(namespace: string, selector: string): Promise<void> {
   await kubectl(["rollout", "status", "deployment", "-n", namespace, "-l", selector, "--timeout=120s"]);
-  assertCleanLog(await kubectl(["logs", "-n", namespace, "-l", selector, "--tail=-1"]));
+  const { items } = await (await clusterClient()).list(builtin.pods, { namespace, labelSelector: selector });
+  const names = items.flatMap(({ metadata }) =>
+    metadata.deletionTimestamp === undefined ? [metadata.name ?? ""] : [],
+  );
+  const logs = await Promise.all(names.map((name) => kubectl(["logs", name, "-n", namespace])));
+  assertCleanLog(logs.join("\n"));
 }
 
 function assertCleanLog(log: string, { forbidden, errors }: ExpectedTrouble = {}): void {
@@ -82,6 +90,8 @@ export async function startOperator(
         `--allow-addresses=${machineAddress}`,
         "--min-resync=10s",
         "--reference-check-interval=3s",
+        // A status write may take a third of this. A busy machine must not cause errors in the log.
+        "--kube-api-timeout=180s",
         ...flags,
       ],
       logFile,

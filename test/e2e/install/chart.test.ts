@@ -251,14 +251,16 @@ describe("the chart on a cluster", () => {
       const before = (await listUpdates(scene, "web")).length;
       await helm("upgrade", "-n", home, release, chart, ...values, "--set=replicaCount=2", "--wait");
       expect(await kubectl(["get", "poddisruptionbudget", "-n", home, "-o", "name"])).toContain(home);
-      const leader = await leaderPod(home);
+      // The pod of the former template may still hold the Lease.
+      const leader = await waitFor(() => leaderPod(home), { timeoutMs: slow / 2, what: "a leader" });
       await kubectl(["delete", "pod", leader, "-n", home, "--grace-period=0", "--force"]);
-      await waitFor(async () => (await leaderPod(home)) !== leader, { timeoutMs: slow / 2, what: "another leader" });
+      const isReplaced = async (): Promise<boolean> => ![undefined, leader].includes(await leaderPod(home));
+      await waitFor(isReplaced, { timeoutMs: slow / 2, what: "another leader" });
       expect((await listUpdates(scene, "web")).length).toBe(before);
       await reconcileAndWait(scene, "web", "new-leader");
       expect((await listUpdates(scene, "web")).length).toBe(before + 1);
     },
-    slow,
+    2 * slow,
   );
 
   test(

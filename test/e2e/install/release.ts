@@ -27,6 +27,8 @@ export async function chartValues(
     watchNamespaces: `{${served.namespace}}`,
     "crds.upgrade": "false",
     fullnameOverride: home,
+    // A busy machine must not cause errors in the log.
+    "kubeAPI.timeout": "180s",
     ...more,
   };
   const flags = Object.entries(values).map(([name, value]) => `--set=${name}=${value}`);
@@ -37,10 +39,13 @@ export async function installChart(home: string, values: readonly string[]): Pro
   return await helm("install", "--create-namespace", "-n", home, release, chart, ...values, "--wait");
 }
 
-/** The name of the pod that holds the Lease. */
-export async function leaderPod(home: string): Promise<string> {
+/** The name of the pod that holds the Lease; undefined if none holds it, or the pod is terminating. Throws if the pod does not exist. */
+export async function leaderPod(home: string): Promise<string | undefined> {
   const holder = await kubectl(["get", "lease", leaseName, "-n", home, "-o", "jsonpath={.spec.holderIdentity}"]);
-  return holder.split("_")[0] ?? "";
+  const [pod] = holder.split("_");
+  if (!pod) return undefined;
+  const deletedAt = await kubectl(["get", "pod", pod, "-n", home, "-o", "jsonpath={.metadata.deletionTimestamp}"]);
+  return deletedAt === "" ? pod : undefined;
 }
 
 interface StatePod {

@@ -63,7 +63,7 @@ describe("a switch from the Go operator", () => {
     async () => {
       const deployments = await kubectl(["get", "deployment", "-n", home, "-o", "name"]);
       expect(deployments.trim()).toBe(`deployment.apps/${home}-controller-manager`);
-      await waitFor(async () => (await leaderPod(home)).startsWith(`${home}-controller-manager`), {
+      await waitFor(async () => (await leaderPod(home))?.startsWith(`${home}-controller-manager`), {
         timeoutMs: slow / 3,
         what: "the new operator to become leader",
       });

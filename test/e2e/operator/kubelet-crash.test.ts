@@ -23,7 +23,9 @@ test(
     await stackUntil(scene, "survivor", isReady);
     const updates = await listUpdates(scene, "survivor");
     expect(updates.map(({ metadata }) => metadata.name)).toEqual([running?.metadata.name]);
-    expect(await loggedStarts(scene, "survivor")).toEqual(["started"]);
+    // The new kubelet may not serve the command yet.
+    const starts = await waitFor(() => loggedStarts(scene, "survivor"), { timeoutMs: 120_000, what: "the log" });
+    expect(starts).toEqual(["started"]);
   },
   slow,
 );
