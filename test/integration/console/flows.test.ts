@@ -361,6 +361,8 @@ test.each([
   await visitor.open(`/?namespace=${namespace}`, "Stacks");
   const rows = visitor.page.locator(".fleet-row");
   await visitor.untilText("row-000");
+  // All rows are loaded: the key End would otherwise select the last one of those that are.
+  await visitor.untilText(/\b150 (of \d+ )?Stacks/);
   expect(await rows.count()).toBeLessThan(60);
   await rows.first().focus();
   await visitor.page.keyboard.press("End");

@@ -9,7 +9,7 @@ import {
 import { crdRules, type Rule } from "@pko/install";
 import { resource, silentLogger, type Client, type KubeObject, type Resource } from "@pko/kube";
 import { upgradeCrds } from "@pko/operator";
-import { testNamespace, type ApiServer } from "@pko/testkit";
+import { testNamespace, waitFor, type ApiServer } from "@pko/testkit";
 import { afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { apiServerWithApi, testTimeoutMs, programs, stacks, updates, workspaces } from "../api/install.ts";
@@ -65,7 +65,11 @@ test("replaces a CRD of the Go operator and keeps its objects", async () => {
   expect(upgraded.annotations).toMatchObject(ours?.metadata.annotations ?? {});
   expect(spec.versions[0]?.schema.openAPIV3Schema.properties?.["old"]).toBeUndefined();
   expect(spec.versions[0]?.schema.openAPIV3Schema.properties?.["program"]).toBeDefined();
-  expect((await server.client.get(programs, metadata)).program).toEqual({ outputs: { a: "b" } });
+  // The API server may serve the old schema for a moment.
+  await waitFor(async () => {
+    expect((await server.client.get(programs, metadata)).program).toEqual({ outputs: { a: "b" } });
+    return true;
+  });
 });
 
 test("keeps objects of the Go operator unchanged when its CRDs are replaced by ours", async () => {

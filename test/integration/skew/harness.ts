@@ -68,9 +68,9 @@ export class OperatorSide<P, S extends { readonly runId: string }> {
     return state();
   }
 
-  /** Starts the run, or attaches to it, and waits until it is followed. */
+  /** Starts the run, or attaches to it, and waits until it is followed. A short run may have finished by then. */
   async following(request: S): Promise<void> {
-    await this.#until(() => this.#clients.runs.ensure(this.#pod, request), "running");
+    await this.#until(() => this.#clients.runs.ensure(this.#pod, request), "running", "finished");
   }
 
   async refused(request: S): Promise<State> {
@@ -90,13 +90,14 @@ export class OperatorSide<P, S extends { readonly runId: string }> {
     await Promise.all([this.#clients.preparations.stop(), this.#clients.runs.stop()]);
   }
 
-  async #until(state: () => State, expected: string): Promise<State> {
+  async #until(state: () => State, ...expected: readonly string[]): Promise<State> {
     const seen: string[] = [];
     const isReached = (): boolean => {
       seen.push(JSON.stringify(state()));
-      return state().state === expected;
+      return expected.includes(state().state);
     };
-    await waitFor(isReached, { timeoutMs: 60_000, what: `a run that is ${expected}` }).catch((error: unknown) => {
+    const what = `a run that is ${expected.join(" or ")}`;
+    await waitFor(isReached, { timeoutMs: 60_000, what }).catch((error: unknown) => {
       throw new Error(`last state: ${seen.at(-1)}`, { cause: error });
     });
     return state();

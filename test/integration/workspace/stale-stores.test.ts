@@ -29,8 +29,9 @@ async function updatesRead(scene: WorkspaceScene): Promise<void> {
 async function withUnseenUpdate(scene: WorkspaceScene): Promise<void> {
   await scene.create("web", spec);
   await scene.becomes("web", "WaitingForReplicas");
-  const { metadata } = await scene.simulatePod("web");
+  // Before the pod, which may otherwise be idle for too long on a slow machine.
   await scene.createUpdate("unseen", "web");
+  const { metadata } = await scene.simulatePod("web");
   const patch = { type: "merge", body: { status: { podUid: metadata.uid } } } as const;
   await scene.client.patch(updates, scene.ref("unseen"), { patch, subresource: "status" });
   await scene.becomes("web", "Succeeded");
