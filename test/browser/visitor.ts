@@ -12,6 +12,7 @@ export async function launchBrowser(): Promise<Browser> {
     executablePath: browserPath,
     // Tests run as root, for which Chromium's sandbox does not work.
     args: ["--no-sandbox"],
+    timeout: 120_000,
     // Chromium's socket is there, and the path of a socket has at most 107 characters.
     env: { ...process.env, TMPDIR: "/tmp" },
   });

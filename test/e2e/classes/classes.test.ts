@@ -25,7 +25,7 @@ import {
 import { servePackages, type PackageServer } from "./package-server.ts";
 import { servePlugins } from "./plugin-server.ts";
 
-const slow = 300_000;
+const slow = 600_000;
 const image = "docker.io/library/policies:test";
 
 const scene = useScene("classes");

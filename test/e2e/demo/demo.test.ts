@@ -63,7 +63,7 @@ describe("make demo", () => {
     const [setup = ""] = /export KUBECONFIG=.*/.exec(output) ?? [];
     const get = await attempt(["sh", "-c", `${setup}; kubectl pulumi get shop`]);
     expect(get.stdout + get.stderr).toMatch(/State: +Ready/);
-  }, 300_000);
+  }, 600_000);
 
   test("can be repeated after an interrupted tour, on a cluster of the user's own: with kubectl from the PATH, without Go, and building nothing of Kubernetes", async () => {
     const secretsRef = { adminPassword: { secret: { name: "shop-admn" } } };
@@ -82,7 +82,7 @@ describe("make demo", () => {
     expect(output).toContain("kubectl delete -f deploy/quickstart/install.yaml ");
     expect(existsSync(join(folder, "cache"))).toBe(false);
     expect(code).toBe(0);
-  }, 300_000);
+  }, 600_000);
 
   test("neither changes nor deletes an object that no demo has created", async () => {
     const objects = ["stack/shop", "secret/shop-admin", "--namespace=default"];

@@ -23,10 +23,14 @@ export const failedReason = (update: Update | undefined): string | undefined =>
   update?.status?.conditions?.find(({ type }) => type === "Failed")?.reason;
 
 /** The description is for the timeout message, which otherwise quotes the source of the function. */
-type StackPredicate = ((stack: Stack) => boolean) & { readonly description?: string };
+type StackPredicate = ((stack: Stack) => boolean) & { readonly description?: string; readonly timeoutMs?: number };
 
 const described = (description: string, predicate: (stack: Stack) => boolean): StackPredicate =>
   Object.assign(predicate, { description });
+
+/** For a Stack that waits for others. */
+export const within = (timeoutMs: number, predicate: (stack: Stack) => boolean): StackPredicate =>
+  Object.assign((stack: Stack) => predicate(stack), { description: predicate.name, timeoutMs });
 
 /** Returns the Stack once it satisfies the predicate. The timeout message contains the last status. */
 export async function stackUntil(place: Place, name: string, isSatisfied: StackPredicate): Promise<Stack> {
@@ -37,7 +41,7 @@ export async function stackUntil(place: Place, name: string, isSatisfied: StackP
   };
   try {
     return await waitFor(poll, {
-      timeoutMs: 240_000,
+      timeoutMs: isSatisfied.timeoutMs ?? 240_000,
       pollMs: 100,
       what: `Stack ${name}: ${isSatisfied.description ?? isSatisfied.toString()}`,
     });

@@ -29,7 +29,7 @@ import {
   useScene,
 } from "../harness.ts";
 
-const slow = 240_000;
+const slow = 600_000;
 
 let proxy: FaultProxy;
 

@@ -24,6 +24,7 @@ import {
   readSecret,
   stackUntil,
   useScene,
+  within,
   yamlProject,
 } from "../harness.ts";
 
@@ -32,10 +33,13 @@ const canary = "canary-4711-";
 const credentials = { user: "git", password: `${canary}git` };
 /** An extended resource that each pod requests. */
 const slot = "e2e.pulumi.com/slot";
-const metricsPort = await freePort();
+let metricsPort: number;
 
 const scene = useScene("guards", {
-  operator: { flags: [`--metrics-address=127.0.0.1:${metricsPort}`, "--log-level=debug"] },
+  operator: async () => {
+    metricsPort = await freePort();
+    return { flags: [`--metrics-address=127.0.0.1:${metricsPort}`, "--log-level=debug"] };
+  },
   git: { credentials: `${credentials.user}:${credentials.password}` },
 });
 
@@ -126,7 +130,7 @@ test(
     const names = ["a", "b", "c", "d", "e"].map((letter) => `crowd-${letter}`);
     const container = { resources: { limits: { [slot]: "1" }, requests: { [slot]: "1" } } };
     await Promise.all(names.map((name) => deploy(name, { repository: "plain" }, container)));
-    await Promise.all(names.map((name) => stackUntil(scene, name, isReady)));
+    await Promise.all(names.map((name) => stackUntil(scene, name, within(540_000, isReady))));
   },
   slow,
 );
