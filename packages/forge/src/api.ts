@@ -62,12 +62,16 @@ function rootOf({ type, url }: ForgeTarget): string {
   return parsed.href.replace(/(?<!\/)\/+$/, "");
 }
 
-const partForm = /^[\w.~-]+(?: ?[\w.~-]+)*$/;
+/** Anybody may write the repository: two parts of a pattern that match the same text take exponential time. */
+const partForm = /^[\w.~-]+(?: [\w.~-]+)*$/;
+/** The longest name at GitLab. */
+const maxPartLength = 255;
+
+const isPart = (text: string): boolean => text.length <= maxPartLength && partForm.test(text) && !/^\.+$/.test(text);
 
 function partsOf({ type, repository }: ForgeTarget): string[] {
   const parts = repository.split("/");
-  const isValid = parts.every((part) => partForm.test(part) && !/^\.+$/.test(part));
-  if (!isValid || parts.length < 2 || (parts.length > 2 && type !== "GitLab")) {
+  if (!parts.every(isPart) || parts.length < 2 || (parts.length > 2 && type !== "GitLab")) {
     throw new ForgeError("invalid", `the repository is not a valid ${type} repository; use owner/name`);
   }
   return parts;

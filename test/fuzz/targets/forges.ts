@@ -1,14 +1,18 @@
-/** Responses of forges, whose URL a tenant chooses. */
+/** Responses of forges, whose URL a tenant chooses, and the URL of the repository, which determines what is requested. */
 import type { NormalPullRequests } from "@pko/api";
-import { forge, ForgeError, type ForgeHttp, type ForgeTarget } from "@pko/forge";
+import { forge, ForgeError, targetOf, type ForgeHttp } from "@pko/forge";
 
+import { forkURL } from "../../../packages/operator/src/pull-requests/preview-stack.ts";
 import { selectPullRequests } from "../../../packages/operator/src/pull-requests/selection.ts";
 import { hold, jsonOf, secret, type Target } from "../engine/target.ts";
 
 const forgeTypes = ["GitHub", "GitLab", "Gitea", "Bitbucket", "BitbucketDataCenter"] as const;
 const maxRequests = 200;
+const defaultRemote = "https://forge.example/acme/web.git";
 
 interface Answer {
+  /** The URL of the repository; only the one of the first answer counts. */
+  readonly remote?: unknown;
   readonly status?: unknown;
   readonly headers?: unknown;
   readonly body?: unknown;
@@ -33,8 +37,12 @@ function answering(answers: readonly unknown[], origin: string): ForgeHttp {
 async function check(input: Uint8Array): Promise<void> {
   const answers = jsonOf(input);
   if (!Array.isArray(answers) || answers.length === 0) return;
+  const { remote = defaultRemote } = (answers[0] ?? {}) as Answer;
+  if (typeof remote !== "string") return;
+  forkURL(remote, "someone/fork");
   for (const type of forgeTypes) {
-    const target: ForgeTarget = { type, url: "https://forge.example/api", repository: "acme/web" };
+    const target = targetOf({ type, url: "https://forge.example/api" }, remote);
+    if (!target) return;
     const open = () =>
       forge(target, { kind: "token", token: secret }, { http: answering(answers, "https://forge.example") });
     await attempt(async () => {
@@ -120,6 +128,8 @@ export const forgesTarget: Target = {
         },
       },
     ],
+    [{ remote: "git@forge.example:group/my web/app", body: [] }],
+    [{ remote: "https://forge.example/scm/PROJ/web/", body: [] }],
     [{ status: 404 }, { body: [{ id: 1, body: "<!-- m -->" }] }, { status: 201, body: { id: 2 } }],
     [
       {

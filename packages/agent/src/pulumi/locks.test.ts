@@ -116,3 +116,9 @@ test("a lock that stays is described with its holder, the reason and the remedy"
       "(kubectl exec -it web-workspace-0 -n team-a -c pulumi -- bash). The Stack then continues automatically",
   );
 });
+
+test("a report of a million characters is read in linear time", () => {
+  const text = "the stack is currently locked by 1 lock(s)\n";
+  expect(parseLockReport(`${text}${"a".repeat(1_000_000)}`)?.holders).toEqual([]);
+  expect(parseLockReport(`${text}x: created by ${"a@".repeat(500_000)}`)?.holders).toEqual([]);
+});

@@ -31,7 +31,7 @@ export interface LockReport {
 export function parseLockReport(text: string): LockReport | undefined {
   const count = /the stack is currently locked by (\d+) lock\(s\)/.exec(text);
   if (!count) return undefined;
-  const lines = text.matchAll(/(\S+): created by (\S*)@(\S+) \(pid (\d+)\) at (\S+)/g);
+  const lines = text.matchAll(/(?<!\S)(\S+): created by (\S*)@([^\s@]+) \(pid (\d+)\) at (\S+)/g);
   const holders = [...lines].map(([, url = "", username = "", hostname = "", pid, time = ""]) => ({
     url,
     username,

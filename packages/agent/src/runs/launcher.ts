@@ -109,7 +109,7 @@ export function adopt(identity: ProcessIdentity, pollMs: number): Launched {
   };
 }
 
-const permalink = /^\s*View (?:Live|in Browser[^:]*): (https?:\/\/\S+)/m;
+const permalink = /^[ \t]*View (?:Live|in Browser[^:]*): (https?:\/\/\S+)/m;
 const headBytes = 64 * 1024;
 
 /** The CLI prints the link before the first resource. */

@@ -149,4 +149,10 @@ describe("the link to Pulumi Cloud", () => {
     writeFileSync(run.stdout(0), "Updating (dev)\nSee https://example.com\n");
     expect(await findPermalink(run, 0)).toBeUndefined();
   });
+
+  test("is not searched in quadratic time by a program that prints empty lines", async () => {
+    const run = folder("empty-lines");
+    writeFileSync(run.stdout(0), "\n".repeat(64 * 1024));
+    for (let times = 0; times < 20; times += 1) expect(await findPermalink(run, 0)).toBeUndefined();
+  });
 });

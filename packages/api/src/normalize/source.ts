@@ -129,7 +129,7 @@ function fluxSource({ sourceRef, dir }: Required<StackSpec>["fluxSource"], scope
   if (!/^([^/\s]+\/)?[^/\s]+$/.test(apiVersion)) {
     const remedy = "use an API version such as source.toolkit.fluxcd.io/v1";
     scope.findings.problem(`${field}.apiVersion`, { message: "is not a valid API version", remedy });
-  } else if (!/\..*\//.test(apiVersion)) {
+  } else if (!/^[^./]*\.[^/]*\//.test(apiVersion)) {
     // Sources are custom resources, so the group contains a dot.
     const remedy = "include the group of the source, such as source.toolkit.fluxcd.io/v1";
     scope.findings.problem(`${field}.apiVersion`, { message: "is an API version without sources", remedy });

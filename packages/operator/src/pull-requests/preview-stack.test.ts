@@ -161,3 +161,12 @@ test.each(["", "fork", "a/b/c", "a/b?x", "../fork", "a/b c", "https://evil.examp
   "the name %p of a fork is not used",
   (name) => expect(forkURL("https://bitbucket.org/acme/web", name)).toBeUndefined(),
 );
+
+test.each([
+  ["characters", "a".repeat(1_000_000), "a".repeat(1_000_000)],
+  ["slashes", `https://git.example/acme/web${"/".repeat(1_000_000)}`, "https://git.example/someone/fork"],
+  ["suffixes", `https://git.example/acme/${".git".repeat(250_000)}`, "https://git.example/someone/fork.git"],
+])("the fork of a URL with a million %s is found in linear time, because a tenant may set one", (...row) => {
+  const [, repository, expected] = row;
+  expect(forkURL(repository, "someone/fork") === expected).toBe(true);
+});

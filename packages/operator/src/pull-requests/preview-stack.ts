@@ -79,6 +79,8 @@ function reportOf(spec: StackSpec, { projectRepo }: Head): Pick<StackSpec, "repo
   return { report: { ...report, ...(target && { repository: target.repository }) } };
 }
 
+/** The last two parts of a path. Without the beginning of a part, it takes quadratic time. */
+const repositoryEnd = /(?<![^/:])[^/:]+\/[^/:]+?(\.git)?\/*$/;
 const forkForm = /^[\w.~-]+\/[\w.~-]+$/;
 
 /**
@@ -87,7 +89,7 @@ const forkForm = /^[\w.~-]+\/[\w.~-]+$/;
  */
 export function forkURL(repository: string, fork: string): string | undefined {
   if (!forkForm.test(fork) || fork.includes("..")) return undefined;
-  return repository.replace(/[^/:]+\/[^/:]+?(\.git)?\/*$/, (_, suffix: string | undefined) => `${fork}${suffix ?? ""}`);
+  return repository.replace(repositoryEnd, (_, suffix: string | undefined) => `${fork}${suffix ?? ""}`);
 }
 
 /** The run of an earlier head: its result is of no use. */

@@ -105,7 +105,7 @@ function failureText(update: Update, summary: string): string {
 /** The page of the run: in the console, otherwise in Pulumi Cloud. */
 export function linkOf({ metadata, status }: Update, { settings }: Subject): string | undefined {
   const { namespace = "", name = "" } = metadata;
-  if (settings.consoleURL !== undefined) return `${settings.consoleURL.replace(/\/+$/, "")}/runs/${namespace}/${name}`;
+  if (settings.consoleURL !== undefined) return `${settings.consoleURL.replace(/(?<!\/)\/+$/, "")}/runs/${namespace}/${name}`;
   const permalink = URL.parse(status?.permalink ?? "");
   return permalink?.protocol === "https:" ? permalink.href : undefined;
 }
