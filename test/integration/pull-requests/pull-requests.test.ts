@@ -182,6 +182,37 @@ test("a running preview is cancelled when its pull request closes, and the forge
   });
 });
 
+test("a preview that is cancelled ends without a result, and the comment shows the last one", async () => {
+  const { scene: opened, forge, server, first, spec } = await openReview();
+  await using scene = opened;
+  await scene.stack("web", spec());
+  await scene.isReady("web", first);
+  const [shown, pushed, closed] = [server.commit("feature"), server.commit("feature"), server.commit("feature")];
+  forge.pullRequests = [pullRequest(1, shown)];
+  scene.jump(minuteMs);
+  const comment = await waitFor(() => forge.comments.get(1)?.[0]?.body, { what: "the comment" });
+  scene.simulator.script.update = () => ({ end: "never" });
+  const last = (commit: string) => forge.statuses.findLast((status) => status.commit === commit);
+  const isRunning = async (commit: string): Promise<void> => {
+    forge.pullRequests = [pullRequest(1, commit)];
+    scene.jump(minuteMs);
+    await waitFor(() => last(commit)?.state === "pending", { what: "the status of the run" });
+  };
+  const ended = async (commit: string): Promise<string | undefined> => {
+    await waitFor(() => last(commit)?.state !== "pending", { what: "the status of the end" });
+    return `${last(commit)?.state} ${last(commit)?.description}`;
+  };
+  await isRunning(pushed);
+  await isRunning(closed);
+  expect(await ended(pushed)).toBe("error no result: the pull request has a new head");
+  forge.pullRequests = [];
+  scene.jump(minuteMs);
+  await scene.isDeleted("web-pr-1");
+  expect(await ended(closed)).toBe("error no result: the pull request was closed or is no longer selected");
+  expect(forge.comments.get(1)?.map(({ body }) => body)).toEqual([comment]);
+  expect(forge.statuses.filter(({ state }) => state === "failure")).toEqual([]);
+});
+
 test("statuses of closed pull requests are not repeated at a slow forge, and replace no result of another one", async () => {
   const { scene: opened, forge, server, first, spec } = await openReview();
   await using scene = opened;

@@ -68,10 +68,6 @@ export const forgeFailed = (repository: string, why: string): string =>
 export const repositoryUnknown =
   "the repository at the forge cannot be derived from spec.projectRepo; set spec.pullRequests.repository, and spec.pullRequests.url to the root of the API";
 
-/** Descriptions of commit statuses. */
-export const closedWithoutResult = "no result: the pull request was closed or is no longer selected";
-export const movedWithoutResult = "no result: the pull request has a new head";
-
 export const opened = (number: number, preview: string): string =>
   `Pull request ${number} is previewed by Stack ${preview}.`;
 

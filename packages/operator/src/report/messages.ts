@@ -30,6 +30,8 @@ export const waiting = "waiting to run";
 export const runningPreview = "the preview is running";
 export const runningUpdate = "the update is running";
 export const abandoned = "no result: its Stack no longer previews pull requests";
+export const cancelled = "no result: the preview was cancelled";
+export const interrupted = "no result: the preview was interrupted";
 export const awaitingApproval = (summary: string): string => `${summary}; not applied yet`;
 export const planRejected = "the plan was rejected";
 export const planSuperseded = "the plan was superseded before it was applied";

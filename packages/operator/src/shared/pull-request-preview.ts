@@ -11,6 +11,10 @@ export function pullRequestNumberOf({ metadata }: Pick<Stack, "metadata">): numb
 /** The status of a commit at the forge: the same for all pull requests of a Stack, so that a forge can require it. */
 export const previewContext = (namespace: string, stack: string): string => `pulumi/${namespace}/${stack}/preview`;
 
+/** Descriptions of that status, for a preview that was cancelled. */
+export const closedWithoutResult = "no result: the pull request was closed or is no longer selected";
+export const movedWithoutResult = "no result: the pull request has a new head";
+
 /** A Stack that deploys is not one, whatever its annotations. */
 export function isPullRequestPreview(stack: Stack): boolean {
   const spec: Partial<Stack["spec"]> | undefined = stack.spec;

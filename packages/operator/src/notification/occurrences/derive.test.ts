@@ -38,6 +38,7 @@ describe("the end of an Update", () => {
     ["a destroy that failed", { type: "destroy" }, failed(), "UpdateFailed"],
     ["a preview that succeeded", { type: "preview" }, succeeded, "PreviewSucceeded"],
     ["a preview that failed", { type: "preview", savePlan: true }, failed(), "PreviewFailed"],
+    ["a preview that was cancelled, which has no result", { type: "preview" }, failed("Canceled"), undefined],
     ["a preview of a destroy that failed", { type: "destroy", previewOnly: true }, failed(), "PreviewFailed"],
     ["a plan, which the request for approval reports", { type: "preview", savePlan: true }, succeeded, undefined],
     ["a drift check, which the Stack reports", { type: "refresh", previewOnly: true }, failed(), undefined],

@@ -50,12 +50,15 @@ function endKind(update: Update): OccurrenceKind | undefined {
   // The condition Drifted of the Stack shows the result.
   if (type === "refresh" && previewOnly) return undefined;
   if (isConditionTrue(update, "Failed")) {
-    if (isWithdrawn(update)) return undefined;
+    // The operator cancels the preview of a pull request that was pushed or closed, which nobody has to look into.
+    if (isWithdrawn(update) || (isPreview && isCancelled(update))) return undefined;
     return isPreview ? "PreviewFailed" : "UpdateFailed";
   }
   if (isPreview) return savePlan ? undefined : "PreviewSucceeded";
   return type === "destroy" ? "Destroyed" : "UpdateSucceeded";
 }
+
+const isCancelled = (update: Update): boolean => findCondition(update, "Failed")?.reason === "Canceled";
 
 const endMessage = (update: Update): string =>
   isConditionTrue(update, "Failed")

@@ -3,7 +3,13 @@ import type { Stack, StackReason } from "@pko/api";
 import { firstDecision } from "@pko/kube";
 
 import { jittered } from "../../shared/pauses.ts";
-import { isDeleting, pullRequestNumberOf, wantsPreviews } from "../../shared/pull-request-preview.ts";
+import {
+  closedWithoutResult,
+  isDeleting,
+  movedWithoutResult,
+  pullRequestNumberOf,
+  wantsPreviews,
+} from "../../shared/pull-request-preview.ts";
 import { areRecorded } from "../cancelled.ts";
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
@@ -89,7 +95,7 @@ function resultMissing(view: RuleView): PullRequestsPlan | undefined {
   const previews = targets.unreported.slice(0, maxReported).map(({ number, commit }) => ({
     number,
     commit,
-    description: open.has(number) ? messages.movedWithoutResult : messages.closedWithoutResult,
+    description: open.has(number) ? movedWithoutResult : closedWithoutResult,
   }));
   return { ...current(view, targets), steps: [{ kind: "reportCancelled", previews }] };
 }

@@ -5,16 +5,23 @@ import type { CommitStatus } from "@pko/forge";
 import { changeSummary, riskOrder } from "../../shared/changes.ts";
 import { contentHash, textHash } from "../../shared/digest.ts";
 import { findCondition, isConditionTrue } from "../../shared/objects/conditions.ts";
-import { parentOf, previewContext } from "../../shared/pull-request-preview.ts";
+import {
+  closedWithoutResult,
+  isDeleting,
+  movedWithoutResult,
+  parentOf,
+  previewContext,
+} from "../../shared/pull-request-preview.ts";
 import * as messages from "../messages.ts";
 import type { PlanFate, Subject } from "../view.ts";
 
 export type ReportedState = NonNullable<UpdateReport["state"]>;
 
-type Fate = Partial<Pick<Subject, "plan" | "isAbandoned">>;
+type Fate = Partial<Pick<Subject, "plan" | "isAbandoned" | "pullRequest" | "stack" | "commit">>;
 
-export function reportedState(update: Update, { plan, isAbandoned = false }: Fate): ReportedState {
-  if (isAbandoned && !hasResult(update)) return "error";
+export function reportedState(update: Update, fate: Fate): ReportedState {
+  const { plan } = fate;
+  if (lacksResult(update, fate)) return "error";
   if (isConditionTrue(update, "Failed")) return "failure";
   if (isConditionTrue(update, "Complete")) return plan ? planState(plan) : "success";
   return update.status?.startTime === undefined ? "pending" : "running";
@@ -24,6 +31,13 @@ const endsWithoutResult: ReadonlySet<string | undefined> = new Set(["Canceled", 
 
 export const hasResult = (update: Update): boolean =>
   isConditionTrue(update, "Complete") && !endsWithoutResult.has(findCondition(update, "Failed")?.reason);
+
+/** A preview of a pull request that was interrupted, or cancelled because of a push, has not failed. */
+function lacksResult(update: Update, { isAbandoned = false, pullRequest }: Fate): boolean {
+  if (hasResult(update)) return false;
+  const isPullRequest = pullRequest !== undefined && operationOf(update) === "preview";
+  return isAbandoned || (isPullRequest && isConditionTrue(update, "Complete"));
+}
 
 function planState(plan: PlanFate): ReportedState {
   switch (plan.kind) {
@@ -65,10 +79,11 @@ function contextOf({ stack, pullRequest }: Subject): string {
   return parent ? previewContext(namespace, parent.name) : `pulumi/${namespace}/${name}`;
 }
 
-function descriptionOf(update: Update, { plan, isAbandoned = false }: Fate): string {
+function descriptionOf(update: Update, fate: Fate): string {
+  const { plan, ...ofUpdate } = fate;
   const summary = changeSummary(update.status?.changes ?? {}, { isPreview: isPreview(update), order: riskOrder });
   if (plan && isConditionTrue(update, "Complete")) return planText(plan, summary);
-  switch (reportedState(update, { isAbandoned })) {
+  switch (reportedState(update, ofUpdate)) {
     case "pending":
       return messages.waiting;
     case "running":
@@ -78,7 +93,7 @@ function descriptionOf(update: Update, { plan, isAbandoned = false }: Fate): str
     case "failure":
       return failureText(update, summary);
     case "error":
-      return messages.abandoned;
+      return noResultText(update, fate);
   }
 }
 
@@ -102,20 +117,27 @@ function failureText(update: Update, summary: string): string {
   return update.status?.changes ? `${text}; ${summary}` : text;
 }
 
+/** The head of a pull request that was pushed and then closed is not reported again. */
+function noResultText(update: Update, { isAbandoned, stack, commit }: Fate): string {
+  if (isAbandoned) return messages.abandoned;
+  const head = stack?.spec.commit ?? commit;
+  if (head !== commit) return movedWithoutResult;
+  if (stack && isDeleting(stack)) return closedWithoutResult;
+  return findCondition(update, "Failed")?.reason === "Canceled" ? messages.cancelled : messages.interrupted;
+}
+
 /** The page of the run: in the console, otherwise in Pulumi Cloud. */
 export function linkOf({ metadata, status }: Update, { settings }: Subject): string | undefined {
   const { namespace = "", name = "" } = metadata;
-  if (settings.consoleURL !== undefined) return `${settings.consoleURL.replace(/(?<!\/)\/+$/, "")}/runs/${namespace}/${name}`;
+  if (settings.consoleURL !== undefined)
+    return `${settings.consoleURL.replace(/(?<!\/)\/+$/, "")}/runs/${namespace}/${name}`;
   const permalink = URL.parse(status?.permalink ?? "");
   return permalink?.protocol === "https:" ? permalink.href : undefined;
 }
 
-/** Only previews of pull requests that have ended. The comment about an abandoned one shows the last preview with a result. */
-export const isCommentDue = (update: Update, { pullRequest, isAbandoned }: Subject): boolean =>
-  pullRequest !== undefined &&
-  operationOf(update) === "preview" &&
-  isConditionTrue(update, "Complete") &&
-  (!isAbandoned || hasResult(update));
+/** Only previews of pull requests. The comment shows the last one with a result. */
+export const isCommentDue = (update: Update, { pullRequest }: Subject): boolean =>
+  pullRequest !== undefined && operationOf(update) === "preview" && hasResult(update);
 
 /** The comment of a later preview must not be replaced, however late this report arrives. */
 export const isCommentSent = (update: Update, subject: Subject): boolean =>

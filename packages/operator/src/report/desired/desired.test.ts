@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { UpdateStatus } from "@pko/api";
+import type { Stack, UpdateStatus } from "@pko/api";
 import { forgeTypes, maxCommentLength, type ForgeType } from "@pko/forge";
 import { emptyContent, type RecordContent, type RunEvent } from "@pko/records";
 
@@ -66,6 +66,32 @@ test.each([
   expect(commitStatus({ update, subject: abandoned })).toMatchObject({ state, description });
   // The comment shows the last preview with a result.
   expect(isCommentSent(update, abandoned)).toBe(state !== "error");
+});
+
+const moved = { ...stack, spec: { ...stack.spec, commit: "f".repeat(40) } };
+const closed = { ...stack, metadata: { ...stack.metadata, deletionTimestamp: "2030-01-01T00:00:00Z" } };
+const ends: readonly (readonly [string, UpdateStatus, Stack, string, string])[] = [
+  ["was cancelled after a push", ended("Canceled"), moved, "error", "no result: the pull request has a new head"],
+  ["was withdrawn after a push", withdrawn, moved, "error", "no result: the pull request has a new head"],
+  [
+    "was cancelled when it was closed",
+    ended("Canceled"),
+    closed,
+    "error",
+    "no result: the pull request was closed or is no longer selected",
+  ],
+  ["was cancelled by a person", ended("Canceled"), stack, "error", "no result: the preview was cancelled"],
+  ["was interrupted", ended("Aborted"), stack, "error", "no result: the preview was interrupted"],
+  ["may not have stopped", ended("Unknown"), stack, "error", "no result: the preview was interrupted"],
+  ["failed", ended("UpdateFailed"), closed, "failure", "the preview failed"],
+  ["succeeded", succeeded, moved, "success", "1 to replace, 3 to delete, 2 to create, 4 unchanged"],
+];
+test.each(ends)("the status of a pull request's preview that %s", (...row) => {
+  const [, status, child, state, description] = row;
+  const update = updateOf(status, { spec: previewSpec });
+  const previewed = { ...subject, stack: child, pullRequest: 7 };
+  expect(commitStatus({ update, subject: previewed })).toMatchObject({ state, description } as never);
+  expect(isCommentSent(update, previewed)).toBe(state !== "error");
 });
 
 const fates: readonly (readonly [string, PlanFate, string, string])[] = [
