@@ -202,3 +202,13 @@ test("a host that does not resolve and a server that is down are unreachable for
   );
   expect(await fetchText(new URL("http://127.0.0.1:1/"), {})).toStartWith("unreachable: 127.0.0.1:1 cannot be reached");
 });
+
+test.each([
+  ["directly", {}],
+  ["through a proxy", { environment: { http_proxy: "http://127.0.0.1:1" } }],
+])("a header that HTTP does not allow is refused and not shown, %s", async (_, options) => {
+  for (const authorization of ["Bearer canary\n", "Bearer canary\nx", "Bearer canary\u0000", "Bearer canary €"]) {
+    const result = await fetchText(new URL("http://127.0.0.1:1/"), { ...options, authorization });
+    expect(result).toBe("refused: the credentials for 127.0.0.1:1 have characters that HTTP does not allow");
+  }
+});

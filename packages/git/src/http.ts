@@ -84,6 +84,10 @@ async function requestOnce(url: URL, hop: Hop): Promise<HttpResult> {
       `the URL ${url.protocol}//${url.host} is not allowed; use https, or set the chart's value git.allowHttp for http`,
     );
   }
+  // Otherwise, the error of the connection would show the value.
+  if (!Object.values(headersFor(hop)).every((value) => headerForm.test(value))) {
+    return refused(`the credentials for ${url.host} have characters that HTTP does not allow`);
+  }
   const proxy = proxyFor(url, environment);
   const resolved = await resolveHost(url.hostname, policy, lookup);
   if (resolved.kind === "forbidden") return refused(resolved.message);
@@ -98,6 +102,8 @@ async function requestOnce(url: URL, hop: Hop): Promise<HttpResult> {
     return { kind: "unreachable", message: `${url.host} cannot be reached: ${reason}`, error };
   }
 }
+
+const headerForm = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 function headersFor({ headers, authorization, isSameOrigin }: Hop): Record<string, string> {
   return { ...headers, ...(authorization !== undefined && isSameOrigin && { authorization }) };

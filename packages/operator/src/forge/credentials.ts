@@ -1,6 +1,7 @@
 /** The credentials for the API of a forge, resolved from a Secret: the keys show which kind it holds. */
 import type { ForgeCredentials, ForgeTarget } from "@pko/forge";
 
+import { isToken } from "../shared/is-token.ts";
 import type { GitHubAppTokens } from "../sources/github-app.ts";
 import { caKey } from "../sources/server-trust.ts";
 import * as messages from "./messages.ts";
@@ -10,7 +11,7 @@ export type SecretValues = Readonly<Record<string, string>>;
 
 export type ForgeAccess =
   | { readonly kind: "found"; readonly credentials: ForgeCredentials }
-  /** The Secret has not the keys. */
+  /** The Secret has not the keys, or a token that cannot be one. */
   | { readonly kind: "invalid"; readonly message: string }
   /** GitHub does not exchange the key of the App for a token; or it does not respond. */
   | { readonly kind: "refused" | "unavailable"; readonly message: string };
@@ -28,7 +29,11 @@ export async function forgeCredentials(
 ): Promise<ForgeAccess> {
   const { token, username, password, appID, installationID, privateKey } = values;
   const trust = values[caKey] ? { ca: values[caKey] } : {};
-  if (token) return { kind: "found", credentials: { kind: "token", token: token.trim(), ...trust } };
+  if (token) {
+    const trimmed = token.trim();
+    if (!isToken(trimmed)) return { kind: "invalid", message: messages.tokenInvalid(name) };
+    return { kind: "found", credentials: { kind: "token", token: trimmed, ...trust } };
+  }
   if (appID && installationID && privateKey) {
     const app = { appId: appID.trim(), installationId: installationID.trim(), privateKey };
     return await exchanged({ ...app, ...trust, repository: "", api: options.target.url ?? "" }, options);

@@ -53,6 +53,19 @@ describe("credentials", () => {
     expect(access).toMatchObject({ kind: "invalid", message: expect.stringContaining("Secret forge") as string });
   });
 
+  test.each([
+    ["a line break", "a\nb"],
+    ["a space", "a b"],
+    ["a control character", "a\u0000b"],
+    ["a letter that is not ASCII", "ä"],
+    ["nothing but white space", " \n"],
+  ])("with %s in the token are invalid, and not shown", async (_, token) => {
+    expect(await resolve({ token })).toEqual({
+      kind: "invalid",
+      message: "The key token of Secret forge has characters that no token has, such as a space or a line break; correct it.",
+    });
+  });
+
   test("are decoded", () => {
     expect(secretValues({ token: Buffer.from("a secret").toString("base64") })).toEqual({ token: "a secret" });
   });

@@ -5,6 +5,7 @@ import type { Notification } from "@pko/api";
 import { keyOf, type Client, type Key } from "@pko/kube";
 
 import { versionOf, type PolledObject } from "../inputs/reference-poller.ts";
+import { isToken } from "../shared/is-token.ts";
 import { findSecret } from "../shared/objects/find-secret.ts";
 import type { TargetView } from "./view.ts";
 
@@ -72,7 +73,7 @@ export function targetIn(data: Readonly<Record<string, string>> | undefined, spe
   if (!url || !["https:", "http:"].includes(url.protocol) || url.username !== "" || url.password !== "") {
     return { kind: "urlInvalid" };
   }
-  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) return { kind: "tokenInvalid" };
+  if (token !== undefined && !isToken(token)) return { kind: "tokenInvalid" };
   if (ca !== undefined && !isPem(ca)) return { kind: "caInvalid" };
   return { kind: "usable", target: { url, ...(token !== undefined && { token }), ...(ca !== undefined && { ca }) } };
 }

@@ -140,3 +140,9 @@ test.each(["https://host:99999", "not a URL", ""])("the API at %p is reported as
   const token = await githubAppTokens({ policy }).tokenFor({ ...app, api });
   expect(token).toEqual({ ok: false, message: "the URL of the API is not valid" });
 });
+
+test.each(["a\nb", "a b", ""])("the token %p that a server issues is not used", async (token) => {
+  using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json({ token }) });
+  const tokens = githubAppTokens({ policy, apiOf: () => server.url.origin });
+  expect(await tokens.tokenFor(app)).toEqual({ ok: false, message: "GitHub responded without a valid token" });
+});

@@ -9,6 +9,7 @@ import { systemClock, type Clock } from "@pko/kube";
 import { readText } from "@pko/rpc";
 
 import { contentHash } from "../shared/digest.ts";
+import { isToken } from "../shared/is-token.ts";
 
 export interface GitHubApp {
   readonly appId: string;
@@ -149,7 +150,9 @@ async function readResponse(response: HttpResponse, now: number): Promise<Exchan
     const text = await readText(response.body, maxResponseBytes);
     if (text === undefined) return failed(`GitHub responded with more than ${maxResponseBytes} bytes`);
     const body = JSON.parse(text) as { token?: unknown; expires_at?: unknown } | null;
-    if (typeof body?.token !== "string") return failed("GitHub responded without a token");
+    if (typeof body?.token !== "string" || !isToken(body.token)) {
+      return failed("GitHub responded without a valid token");
+    }
     if (body.token.length > maxTokenLength) return failed("GitHub responded with a token that is too long");
     const expires = typeof body.expires_at === "string" ? Date.parse(body.expires_at) : Number.NaN;
     const latest = now + maxLifetimeMs;
