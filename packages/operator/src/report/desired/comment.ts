@@ -122,22 +122,35 @@ function outputLine({ name, json }: Output): string {
   return `- ${code(truncate(name, maxName))}: ${value}`;
 }
 
-/** As many lines as fit, and the number of those that do not. */
+/** As many lines as fit, the first sections first, and for each section the number of those that do not. */
 function boundedSections(sections: readonly Section[], room: number): string {
-  let text = "";
-  for (const { title, lines } of sections) {
-    const heading = `\n**${title}**\n\n`;
-    const note = (count: number): string => `- ${messages.omitted(count)}\n`;
-    const reserve = note(lines.length).length;
-    let shown = 0;
-    let body = heading;
-    for (const line of lines) {
-      if (text.length + body.length + line.length + 1 + reserve > room) break;
-      body += `${line}\n`;
-      shown += 1;
-    }
-    if (text.length + body.length + reserve > room) return text;
-    text += shown < lines.length ? `${body}${note(lines.length - shown)}` : body;
+  let spare = room - sections.reduce((length, section) => length + cutSection(section, 0).length, 0);
+  const texts = sections.map((section) => {
+    const least = cutSection(section, 0).length;
+    const text = boundedSection(section, least + spare);
+    spare -= text.length - least;
+    return text;
+  });
+  return texts.join("");
+}
+
+function boundedSection(section: Section, room: number): string {
+  const { lines } = section;
+  const whole = cutSection(section, lines.length);
+  if (whole.length <= room) return whole;
+  let shown = 0;
+  let { length } = cutSection(section, 0);
+  for (const line of lines) {
+    length += line.length + 1;
+    if (length > room) break;
+    shown += 1;
   }
-  return text;
+  return cutSection(section, shown);
+}
+
+/** The first lines, and the number of the others. */
+function cutSection({ title, lines }: Section, shown: number): string {
+  const rest = lines.length - shown;
+  const shownLines = [...lines.slice(0, shown), ...(rest > 0 ? [`- ${messages.omitted(rest)}`] : [])];
+  return `\n**${title}**\n\n${shownLines.map((line) => `${line}\n`).join("")}`;
 }

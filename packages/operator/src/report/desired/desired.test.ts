@@ -236,6 +236,22 @@ describe("the comment", () => {
     expect(body).toMatch(/- … and \d+ more\n/);
   });
 
+  test("counts what does not fit of every section", () => {
+    const changed = (op: string, count: number): RunEvent[] =>
+      Array.from({ length: count }, (_, index) => resource(op, `${op}${"n".repeat(200)}${index}`));
+    const violation: RunEvent = { kind: "policy", level: "mandatory", policy: "p", message: "m".repeat(400) };
+    const record = recordOf([...changed("delete", 5000), violation, ...changed("create", 3)]);
+    const body = bodyOf({ record, outputs: [{ name: "url", json: '"x"' }] });
+    expect(body.length).toBeLessThanOrEqual(maxCommentLength.GitHub);
+    const deleted = body.match(/^- delete /gm)?.length ?? 0;
+    expect(deleted).toBeGreaterThan(100);
+    expect(body).toContain(`\n- … and ${5000 - deleted} more\n\n**Policy violations**\n\n`);
+    const shown = (pattern: RegExp): number => body.match(pattern)?.length ?? 0;
+    const omitted = [...body.matchAll(/^- … and (\d+) more$/gm)].map(([, count]) => Number(count));
+    const listed = deleted + shown(/^- `mandatory` /gm) + shown(/^- create /gm) + shown(/^- `url`/gm);
+    expect(listed + omitted.reduce((sum, count) => sum + count, 0)).toBe(5005);
+  });
+
   test("mentions that the record is incomplete", () => {
     const record = { ...emptyContent, omitted: { events: 12, resources: 0, values: 0 } };
     expect(bodyOf({ record, outputs: [] })).toContain("omits 12 events");
