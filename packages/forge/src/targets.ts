@@ -65,8 +65,7 @@ function apiRoot(type: ForgeType, { scheme, host }: RemoteRepository): string | 
   const origin = `${scheme}://${host}`;
   switch (type) {
     case "GitHub":
-      if (host === "github.com" || host === "ssh.github.com") return publicRoots.GitHub;
-      return host.endsWith(".ghe.com") ? `https://api.${host}` : `${origin}/api/v3`;
+      return githubApi({ scheme, host });
     case "GitLab":
       return host === "altssh.gitlab.com" ? publicRoots.GitLab : `${origin}/api/v4`;
     case "Gitea":
@@ -76,6 +75,12 @@ function apiRoot(type: ForgeType, { scheme, host }: RemoteRepository): string | 
     case "BitbucketDataCenter":
       return `${origin}/rest`;
   }
+}
+
+/** Of github.com, of an enterprise at ghe.com, or of an Enterprise server. */
+export function githubApi({ scheme, host }: Pick<RemoteRepository, "scheme" | "host">): string {
+  if (host === "github.com" || host === "ssh.github.com") return "https://api.github.com";
+  return host.endsWith(".ghe.com") ? `https://api.${host}` : `${scheme}://${host}/api/v3`;
 }
 
 /** Bitbucket Data Center serves repositories over HTTP below `scm/`. */

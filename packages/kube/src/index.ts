@@ -43,3 +43,4 @@ export type { ApiResponse } from "./client/requests/request.ts";
 export type { Listen, Protection } from "./telemetry/http-server.ts";
 export { isObject, objectAt, textAt } from "./client/requests/json.ts";
 export { whenAborted } from "./abort.ts";
+export { orAborted } from "./client/requests/deadline.ts";

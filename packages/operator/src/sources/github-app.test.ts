@@ -146,3 +146,54 @@ test.each(["a\nb", "a b", ""])("the token %p that a server issues is not used", 
   const tokens = githubAppTokens({ policy, apiOf: () => server.url.origin });
   expect(await tokens.tokenFor(app)).toEqual({ ok: false, message: "GitHub responded without a valid token" });
 });
+
+test.each([
+  ["https://github.com/acme/web", "api.github.com"],
+  ["https://acme.ghe.com/acme/web", "api.acme.ghe.com"],
+  ["https://github.example/acme/web", "github.example"],
+])("the token for %s is requested from %s", async (repository, host) => {
+  const hosts: string[] = [];
+  const lookup = async (name: string): Promise<string[]> => {
+    hosts.push(name);
+    return [];
+  };
+  await githubAppTokens({ policy, lookup }).tokenFor({ ...app, repository });
+  expect(hosts).toEqual([host]);
+});
+
+test("those that need the same token at the same time share an exchange, which none of them can abort for the others", async () => {
+  const answer = Promise.withResolvers<void>();
+  let exchanges = 0;
+  using server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: async () => {
+      exchanges += 1;
+      await answer.promise;
+      return Response.json({ token: "t" });
+    },
+  });
+  const tokens = githubAppTokens({ policy, apiOf: () => server.url.origin });
+  const impatient = new AbortController();
+  const aborted = tokens.tokenFor(app, impatient.signal).catch((error: unknown) => error);
+  const patient = [tokens.tokenFor(app, new AbortController().signal), tokens.tokenFor(app)];
+  impatient.abort(new Error("no time"));
+  expect(await aborted).toEqual(new Error("no time"));
+  answer.resolve();
+  const token = { ok: true, token: "t" } as const;
+  expect(await Promise.all(patient)).toEqual([token, token]);
+  expect(exchanges).toBe(1);
+});
+
+test("an exchange that failed is repeated", async () => {
+  let status = 503;
+  using server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => Response.json({ token: "t" }, { status }),
+  });
+  const tokens = githubAppTokens({ policy, apiOf: () => server.url.origin });
+  expect(await tokens.tokenFor(app)).toMatchObject({ ok: false });
+  status = 201;
+  expect(await tokens.tokenFor(app)).toEqual({ ok: true, token: "t" });
+});

@@ -4,8 +4,9 @@
  */
 import { createPrivateKey, sign } from "node:crypto";
 
+import { githubApi } from "@pko/forge";
 import { request, trustedCaCertificates, type HttpResponse, type Lookup, type NetworkPolicy } from "@pko/git";
-import { systemClock, type Clock } from "@pko/kube";
+import { orAborted, systemClock, type Clock } from "@pko/kube";
 import { readText } from "@pko/rpc";
 
 import { contentHash } from "../shared/digest.ts";
@@ -66,23 +67,30 @@ const maxTokenLength = 4096;
 
 export function githubAppTokens(options: GitHubAppOptions): GitHubAppTokens {
   const cache = new Map<string, CachedToken>();
+  const pending = new Map<string, Promise<AppToken>>();
   const { clock = systemClock, maxTokens = 1000 } = options;
   const forgetOld = (): void => {
     for (const [id, { until }] of cache) if (until < clock.now()) cache.delete(id);
     for (const id of [...cache.keys()].slice(0, -maxTokens)) cache.delete(id);
+  };
+  const exchangeNow = async (id: string, app: GitHubApp): Promise<AppToken> => {
+    const exchanged = await exchange(app, options);
+    if (!exchanged.ok) return exchanged;
+    const { token, until } = exchanged;
+    cache.delete(id);
+    cache.set(id, { token, until });
+    forgetOld();
+    return { ok: true, token };
   };
   return {
     async tokenFor(app, signal) {
       const id = contentHash(app);
       const known = cache.get(id);
       if (known && known.until - marginMs > clock.now()) return { ok: true, token: known.token };
-      const exchanged = await exchange(app, options, signal);
-      if (!exchanged.ok) return exchanged;
-      const { token, until } = exchanged;
-      cache.delete(id);
-      cache.set(id, { token, until });
-      forgetOld();
-      return { ok: true, token };
+      // Not with the signal: others may wait for the same exchange, which has its own time limit.
+      const shared = pending.get(id) ?? exchangeNow(id, app).finally(() => pending.delete(id));
+      pending.set(id, shared);
+      return await (signal ? orAborted(shared, signal) : shared);
     },
   };
 }
@@ -92,7 +100,7 @@ type Exchanged = (CachedToken & { readonly ok: true }) | Extract<AppToken, { ok:
 const failed = (message: string): Exchanged => ({ ok: false, message });
 const unavailable = (message: string): Exchanged => ({ ok: false, message, isTemporary: true });
 
-async function exchange(app: GitHubApp, options: GitHubAppOptions, signal?: AbortSignal): Promise<Exchanged> {
+async function exchange(app: GitHubApp, options: GitHubAppOptions): Promise<Exchanged> {
   const { clock = systemClock, apiOf = defaultApi } = options;
   const api = app.api ?? apiFor(URL.parse(app.repository), apiOf);
   if (api === undefined) return failed("a GitHub App can authenticate to https repositories only");
@@ -101,19 +109,17 @@ async function exchange(app: GitHubApp, options: GitHubAppOptions, signal?: Abor
   if (!url) return failed("the URL of the API is not valid");
   const jwt = signedJwt(app, clock.now());
   if (jwt === undefined) return failed("the private key of the GitHub App is not a PEM key");
-  return await requestToken(url, jwt, { app, options, signal });
+  return await requestToken(url, jwt, { app, options });
 }
 
 interface TokenRequest {
   readonly app: GitHubApp;
   readonly options: GitHubAppOptions;
-  readonly signal: AbortSignal | undefined;
 }
 
-async function requestToken(url: URL, jwt: string, { app, options, signal }: TokenRequest): Promise<Exchanged> {
+async function requestToken(url: URL, jwt: string, { app, options }: TokenRequest): Promise<Exchanged> {
   const { clock = systemClock, policy, inherited = {}, lookup } = options;
   const ca = app.ca ?? (await trustedCaCertificates(inherited));
-  const limit = AbortSignal.timeout(timeoutMs);
   try {
     const result = await request(url, {
       policy,
@@ -122,14 +128,13 @@ async function requestToken(url: URL, jwt: string, { app, options, signal }: Tok
       headers: { accept: "application/vnd.github+json", "user-agent": "pulumi-operator" },
       redirects: "return",
       environment: inherited,
-      signal: signal ? AbortSignal.any([signal, limit]) : limit,
+      signal: AbortSignal.timeout(timeoutMs),
       ...(ca !== undefined && { ca }),
       ...(lookup && { lookup }),
     });
     if (result.kind === "answered") return await readResponse(result.response, clock.now());
     return result.kind === "unreachable" ? unavailable(result.message) : failed(result.message);
-  } catch (error) {
-    if (signal?.aborted) throw error;
+  } catch {
     return unavailable(`${url.host} does not respond`);
   }
 }
@@ -162,9 +167,7 @@ async function readResponse(response: HttpResponse, now: number): Promise<Exchan
   }
 }
 
-function defaultApi(repository: URL): string {
-  return repository.hostname === "github.com" ? "https://api.github.com" : `https://${repository.host}/api/v3`;
-}
+const defaultApi = ({ host }: URL): string => githubApi({ scheme: "https", host });
 
 /** Undefined for an invalid key. The times allow for clock skew. */
 function signedJwt({ appId, privateKey }: GitHubApp, now: number): string | undefined {
