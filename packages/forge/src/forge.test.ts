@@ -435,15 +435,22 @@ test.each(noRepositories)("a repository %s is refused", (...row) => {
 test("a repository with a character that is not allowed at its end is refused in linear time", () => {
   // With nested quantifiers, each takes a second: then the engine gives up.
   for (let length = 200; length < 220; length += 1) {
-    const target = { type: "Gitea", url: "https://git.example/api/v1", repository: `acme/${"a".repeat(length)}+` } as const;
+    const target = {
+      type: "Gitea",
+      url: "https://git.example/api/v1",
+      repository: `acme/${"a".repeat(length)}+`,
+    } as const;
     expect(() => forge(target, { kind: "token", token: "t" }, { http })).toThrow("is not a valid Gitea repository");
   }
 });
 
-test.each(["acme/web", "a.b~c-d_e/my web app", `acme/${"a".repeat(255)}`])("the repository %s is used", (repository) => {
-  const target = { type: "Gitea", url: "https://git.example/api/v1", repository } as const;
-  expect(() => forge(target, { kind: "token", token: "t" }, { http })).not.toThrow();
-});
+test.each(["acme/web", "a.b~c-d_e/my web app", `acme/${"a".repeat(255)}`])(
+  "the repository %s is used",
+  (repository) => {
+    const target = { type: "Gitea", url: "https://git.example/api/v1", repository } as const;
+    expect(() => forge(target, { kind: "token", token: "t" }, { http })).not.toThrow();
+  },
+);
 
 test("a forge that names its pages by another address is read at its own", async () => {
   using server = standInForge("Gitea");

@@ -62,7 +62,8 @@ describe("credentials", () => {
   ])("with %s in the token are invalid, and not shown", async (_, token) => {
     expect(await resolve({ token })).toEqual({
       kind: "invalid",
-      message: "The key token of Secret forge has characters that no token has, such as a space or a line break; correct it.",
+      message:
+        "The key token of Secret forge has characters that no token has, such as a space or a line break; correct it.",
     });
   });
 

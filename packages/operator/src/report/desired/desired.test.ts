@@ -90,7 +90,7 @@ test.each(ends)("the status of a pull request's preview that %s", (...row) => {
   const [, status, child, state, description] = row;
   const update = updateOf(status, { spec: previewSpec });
   const previewed = { ...subject, stack: child, pullRequest: 7 };
-  expect(commitStatus({ update, subject: previewed })).toMatchObject({ state, description } as never);
+  expect(commitStatus({ update, subject: previewed })).toMatchObject({ state, description });
   expect(isCommentSent(update, previewed)).toBe(state !== "error");
 });
 
