@@ -141,7 +141,7 @@ export class Feed<T extends KubeObject> {
    * versions since then are used again: the same version of an object may have other content.
    */
   #latestVersion = 0;
-  /** How long the last comparison took, until it was complete or the end of the watch interrupted it. */
+  /** How long the last comparison took. One that the end of the watch interrupted counts as at least as long as the one before it. */
   #comparisonMs = 0;
   /** No comparison begins before this time, even if one is due. */
   #restsUntil = -Infinity;
@@ -258,12 +258,14 @@ export class Feed<T extends KubeObject> {
   async #readDifferences(signal: AbortSignal): Promise<Differences> {
     const { clock } = this.#options;
     const startedAt = clock.monotonic();
+    const rest = (): void =>
+      this.#rest(Math.max(clock.monotonic() - startedAt, signal.aborted ? this.#comparisonMs : 0));
     try {
       const found = await this.#findDifferences(signal, this.#latestVersion);
-      this.#rest(clock.monotonic() - startedAt);
+      rest();
       return found;
     } catch (error) {
-      if (signal.aborted) this.#rest(clock.monotonic() - startedAt);
+      if (signal.aborted) rest();
       throw error;
     }
   }

@@ -436,6 +436,20 @@ describe("if a comparison takes long", () => {
     expect(reflected.counts.comparisons).toBeWithin(11, 50);
   });
 
+  test("the store stays healthy after the end of the watch interrupts one", async () => {
+    const reflected = await start();
+    server.faults.listMs = 15_000;
+    while (reflected.counts.comparisons === 0) await clock.advance(1000);
+    // The next one begins after the longest rest.
+    await clock.advance(305_000);
+    server.cut();
+    for (let second = 0; second < 600; second++) {
+      await clock.advance(1000);
+      expect(reflected.healthy).toBe(true);
+    }
+    expect(reflected.counts.comparisons).toBeGreaterThan(1);
+  });
+
   test.each([
     ["that completes", 5000],
     ["that the end of the watch interrupts", 15_000],
