@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import type { RunProcess } from "@pko/records";
 
-import { signalSession } from "../../../packages/agent/src/system/processes.ts";
+import { killSession } from "../../../packages/agent/src/system/processes.ts";
 import { untilStateIsWritten } from "./gate.ts";
 import type { TestWorkspace } from "./harness.ts";
 
@@ -49,7 +49,7 @@ export async function lockHolder(web: TestWorkspace): Promise<RunProcess> {
 }
 
 export function killAll(pid: number): void {
-  signalSession(pid, "SIGKILL");
+  killSession(pid);
 }
 
 export function writeLock(web: TestWorkspace, holder: { pid: number; hostname: string; timestamp: string }): void {

@@ -4,7 +4,7 @@ import { closeSync, openSync } from "node:fs";
 import { open } from "node:fs/promises";
 import type { PulumiCli } from "../pulumi/cli.ts";
 import { trackChild } from "../system/orphans.ts";
-import { identify, isAlive, signalProcess, signalSession, type ProcessIdentity } from "../system/processes.ts";
+import { identify, isAlive, killSession, signalProcess, type ProcessIdentity } from "../system/processes.ts";
 import type { RunFolder } from "./run-folder.ts";
 
 /** How a command ended. The exit code of an adopted command is unknown: only its events show the result. */
@@ -77,7 +77,7 @@ function followChild(child: ChildProcess, pid: number): Launched {
     ended,
     over: over.signal,
     interrupt: () => signalProcess(pid, "SIGINT"),
-    kill: () => signalSession(pid, "SIGKILL"),
+    kill: () => killSession(pid),
   };
 }
 
@@ -104,7 +104,7 @@ export function adopt(identity: ProcessIdentity, pollMs: number): Launched {
     },
     kill: () => {
       // Not if another process has the PID now.
-      if (isAlive(identity) || !identify(identity.pid)) signalSession(identity.pid, "SIGKILL");
+      if (isAlive(identity) || !identify(identity.pid)) killSession(identity.pid);
     },
   };
 }

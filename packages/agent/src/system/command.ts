@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { hasCode } from "./files.ts";
 import { trackChild } from "./orphans.ts";
-import { signalSession } from "./processes.ts";
+import { killSession } from "./processes.ts";
 import { joinClean, type Clean } from "./clean-text.ts";
 import type { Excerpt, Redactor } from "./redact.ts";
 
@@ -60,10 +60,7 @@ export async function runCommand(command: Command): Promise<CommandEnd> {
     child.on("error", (error) => (hasCode(error, "ENOENT", "EACCES") ? resolve("missing") : reject(error)));
     child.on("close", (code, signal) => resolve(code ?? 128 + (signal ? constants.signals[signal] : 0)));
   });
-  const interruption = watchForInterruption(
-    command,
-    () => child.pid !== undefined && signalSession(child.pid, "SIGKILL"),
-  );
+  const interruption = watchForInterruption(command, () => child.pid !== undefined && killSession(child.pid));
   try {
     const code = await Promise.race([ended, interruption.reason]);
     if (code === "missing" || code === "aborted") return { kind: code };

@@ -48,8 +48,20 @@ function allProcesses(): number[] {
     .map(Number);
 }
 
-export function signalSession(session: number, signal: NodeJS.Signals): void {
-  for (const pid of sessionMembers(session)) signalProcess(pid, signal);
+/** More than any command needs, but a session that starts processes faster than they are killed must not block the agent. */
+const maxKillRounds = 20;
+
+/** A process may start another one after the members are listed and before it is killed. Once it is killed, it starts none. */
+export function killSession(session: number): void {
+  const killed = new Set<number>();
+  for (let round = 0; round < maxKillRounds; round += 1) {
+    const found = sessionMembers(session).filter((pid) => !killed.has(pid));
+    if (found.length === 0) return;
+    for (const pid of found) {
+      signalProcess(pid, "SIGKILL");
+      killed.add(pid);
+    }
+  }
 }
 
 export function signalProcess(pid: number, signal: NodeJS.Signals): void {

@@ -87,14 +87,24 @@ describe("commands", () => {
   test("that take too long are killed with all processes that they started", async () => {
     const end = await sh("sleep 47 & setsid sleep 0.1; sleep 48", { timeoutMs: 300 });
     expect(end.kind).toBe("timedOut");
+    await expectNoneLeft("sleep 4[78]");
+  });
+
+  test("that are starting processes when they are killed leave none", async () => {
+    const end = await sh("for n in $(seq 500); do sleep 46 & done; wait", { timeoutMs: 100 });
+    expect(end.kind).toBe("timedOut");
+    await expectNoneLeft("sleep 46");
+  });
+
+  /** A killed process is listed until its parent has reaped it. */
+  async function expectNoneLeft(args: string): Promise<void> {
     const left = async (): Promise<unknown> => {
-      const listed = await sh("ps -eo args | grep -E '^sleep 4[78]$' || true");
+      const listed = await sh(`ps -eo args | grep -E '^${args}$' || true`);
       return listed.kind === "exited" && listed.stdout;
     };
-    // A killed process is listed until its parent has reaped it.
     for (let tries = 0; tries < 100 && (await left()) !== ""; tries += 1) await Bun.sleep(20);
     expect(await left()).toBe("");
-  });
+  }
 
   test("that are aborted", async () => {
     const abort = new AbortController();
