@@ -1,5 +1,5 @@
 /** `make faults`: the operator is killed before and after every write and every call that it makes. */
-import { stopSharedApiServer, testSeed } from "@pko/testkit";
+import { stopSharedApiServer, newSeed } from "@pko/testkit";
 
 import { runCampaign, type Report, type Tally } from "./campaign.ts";
 import { faults } from "./judgement.ts";
@@ -29,7 +29,7 @@ async function main(): Promise<boolean> {
       stage,
       width,
       stories: storyNames.filter((name) => selected?.includes(name) ?? true),
-      seed: testSeed("order of the crash points"),
+      seed: newSeed("order of the crash points"),
       crashMode,
       signal: stopping.signal,
       ...(only !== undefined && { only: new RegExp(only) }),

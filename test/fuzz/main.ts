@@ -10,7 +10,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { testSeed } from "@pko/testkit";
+import { newSeed } from "@pko/testkit";
 
 import { corpusFile, readCorpus } from "./engine/corpus.ts";
 import { supervise, type Result } from "./engine/supervise.ts";
@@ -43,7 +43,7 @@ function keep({ target, reaching }: Result): void {
   write(corpusFile(target), { found, reaching: small.slice(-maxKept) });
 }
 
-const seed = testSeed("fuzz");
+const seed = newSeed("fuzz");
 const queue = [...names];
 const seconds = (minutes * 60 * Math.min(width, names.length)) / names.length;
 const results: Result[] = [];

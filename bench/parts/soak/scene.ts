@@ -5,7 +5,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { faultProxy, testNamespace, testSeed, type FaultProxy, type TestNamespace } from "@pko/testkit";
+import { faultProxy, testNamespace, newSeed, type FaultProxy, type TestNamespace } from "@pko/testkit";
 
 import { CountingCli } from "../../../test/faults/counting-cli.ts";
 import { FakeKubelet } from "../../../test/faults/fake-kubelet.ts";
@@ -52,7 +52,7 @@ export class Scene implements AsyncDisposable {
     writeFileSync(this.#kubeconfig, proxy.kubeconfig);
     const own = { client: place.client, namespace: place.name, folder: this.folder };
     const crash = (): Promise<void> => Promise.resolve();
-    this.#injector = new FaultInjector({ fuse: this.#fuse, crash, faultRate, seed: testSeed("faults") });
+    this.#injector = new FaultInjector({ fuse: this.#fuse, crash, faultRate, seed: newSeed("faults") });
     this.kubelet = new FakeKubelet({
       ...own,
       agent: stage.programs.agent,

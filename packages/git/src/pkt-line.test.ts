@@ -41,7 +41,7 @@ test("rejects a response of very many tiny packets", () => {
 });
 
 test("what was written is read again, no prefix of it is mistaken for the whole, and random bytes are no error", () => {
-  const seed = Number(process.env["TEST_SEED"] ?? Date.now() % 1_000_000);
+  const seed = Number(process.env["TEST_SEED"] ?? 1);
   console.log(`    seed ${seed}`);
   const random = randomNumbers(seed);
   for (let round = 0; round < 300; round++) {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 
-import { randomForKeys, testSeed } from "./seed.ts";
+import { newSeed, randomForKeys, testSeed } from "./seed.ts";
 
 const given = process.env["TEST_SEED"];
 afterEach(() => {
@@ -12,6 +12,12 @@ describe("the seed of a test", () => {
   test("is TEST_SEED if it is set", () => {
     process.env["TEST_SEED"] = "42";
     expect(testSeed("test")).toBe(42);
+  });
+
+  test("is always the same otherwise, unless it has to be new", () => {
+    delete process.env["TEST_SEED"];
+    expect(testSeed("test")).toBe(testSeed("test"));
+    expect(new Set(Array.from({ length: 10 }, () => newSeed("test"))).size).toBeGreaterThan(1);
   });
 
   test("must be an integer", () => {

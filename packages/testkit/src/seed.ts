@@ -3,10 +3,16 @@ import { seededRandom, type SeededRandom } from "../../kube/testing/seeded-rando
 
 export { seededRandom, type SeededRandom };
 
-/** TEST_SEED, or a new seed. It is printed before the test, because a test that fails prints nothing afterwards. */
-export function testSeed(what: string): number {
+/** TEST_SEED, or the same for every run, so that one change does not fail because of a mistake that another one made. */
+export const testSeed = (what: string): number => readSeed(what, 1);
+
+/** TEST_SEED, or a new one, for what runs for a long time to find new failures. */
+export const newSeed = (what: string): number => readSeed(what, Math.floor(Math.random() * 1_000_000));
+
+/** Prints the seed before the test, because a test that fails prints nothing afterwards. */
+function readSeed(what: string, otherwise: number): number {
   const given = process.env["TEST_SEED"];
-  const seed = given === undefined ? Math.floor(Math.random() * 1_000_000) : Number(given);
+  const seed = given === undefined ? otherwise : Number(given);
   if (!Number.isSafeInteger(seed)) throw new Error(`TEST_SEED=${given} is not an integer`);
   console.log(`    ${what}: TEST_SEED=${seed}`);
   return seed;

@@ -1,7 +1,7 @@
 /** The simulated API server (test/simulation) answers random requests like a real one. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { ApiError, builtin, connect, staticCredentials, type Client, type KubeObject, type Resource } from "@pko/kube";
-import { seededRandom, testNamespace, type SeededRandom } from "@pko/testkit";
+import { seededRandom, testNamespace, testSeed, type SeededRandom } from "@pko/testkit";
 
 import { servedKind } from "../../simulation/api/kinds.ts";
 import { ApiFrontend, watchEvent } from "../../simulation/api/server.ts";
@@ -27,8 +27,7 @@ interface Known {
 
 test("random requests have the same results on both", async () => {
   await using space = await testNamespace();
-  // Always the same requests: which of them differ must not depend on luck. TEST_SEED tries others.
-  const random = seededRandom(Number(process.env["TEST_SEED"] ?? 1));
+  const random = seededRandom(testSeed("requests"));
   const storage = new Storage({ now: () => Date.now(), newUid: () => crypto.randomUUID() });
   const servers = { real: space.client, simulated: simulatedClient(storage) };
   const known = { real: newKnown(), simulated: newKnown() };
