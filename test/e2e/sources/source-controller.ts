@@ -18,7 +18,9 @@ export interface SourceController {
 export async function startSourceController(namespace: string): Promise<SourceController> {
   const crds = join(await moduleSources("source-controller"), "config/crd/bases");
   await kubectl(["apply", "--server-side", "--force-conflicts", "-f", crds]);
-  await kubectl(["wait", "--for=condition=Established", "-f", crds, "--timeout=60s"]);
+  // A new CRD has no conditions at first, which kubectl reports as an error.
+  const wait = ["wait", "--for=condition=Established", "-f", crds, "--timeout=30s"];
+  await waitFor(() => kubectl(wait), { timeoutMs: 60_000, what: "the CRDs" });
   const folder = mkdtempSync(join(tmpdir(), "pko-flux-"));
   const address = `${machineAddress}:${await freePort()}`;
   const child = spawnChild({

@@ -8,7 +8,7 @@ import {
   workspaceKind,
 } from "@pko/api";
 import type { Program, Stack, Update, UpdateRecord, Workspace } from "@pko/api";
-import { isInvalid, resource } from "@pko/kube";
+import { isForbidden, resource } from "@pko/kube";
 import { sharedApiServer, waitFor, type ApiServer } from "@pko/testkit";
 import { fileURLToPath } from "node:url";
 
@@ -41,33 +41,27 @@ async function install(): Promise<ApiServer> {
   const files = ["--filename", quickstart, "--filename", pathTo("fixtures/other-kinds.yaml")];
   await server.kubectl(["create", "--validate=false", ...files]);
   const kinds = [...customResourceDefinitions().map(({ metadata }) => metadata.name), ...otherKinds];
-  await server.kubectl(["wait", "crd", ...kinds, "--for=condition=Established", "--timeout=30s"]);
-  // An established CRD may not be served yet.
   const list = ["get", kinds.join(","), "--all-namespaces"];
   await waitFor(async () => (await server.kubectl(list)) !== undefined, {
     timeoutMs: testTimeoutMs / 2,
     what: "the kinds to be served",
   });
-  await waitFor(async () => policyIsInForce(server), {
-    timeoutMs: testTimeoutMs / 2,
-    what: "the policy to be in force",
-  });
+  await untilPoliciesAreInForce(server);
   return server;
 }
 
-/** The API server enforces a new policy after a delay. */
-async function policyIsInForce(server: ApiServer): Promise<boolean> {
-  const probe: Stack = {
-    apiVersion: stackKind.apiVersion,
-    kind: stackKind.kind,
-    metadata: { name: "probe", namespace: "default" },
-    spec: { stack: "dev", programRef: { name: "probe" }, prerequisites: [{ type: "Stack" }] },
-  };
-  try {
-    await server.client.create(stacks, probe, { dryRun: true });
-    return false;
-  } catch (error) {
-    if (isInvalid(error)) return true;
-    throw error;
-  }
+/**
+ * The API server enforces new policies after a delay, in the order in which they were created. The last one of the manifest protects
+ * Stacks from deletion.
+ */
+async function untilPoliciesAreInForce({ client }: ApiServer): Promise<void> {
+  const { apiVersion, kind } = stackKind;
+  const probe = { name: "probe", namespace: "default" };
+  const spec = { stack: "dev", programRef: { name: "probe" }, protect: true };
+  await client.create(stacks, { apiVersion, kind, metadata: probe, spec });
+  const isDenied = (): Promise<boolean> =>
+    client.delete(stacks, probe, { dryRun: true }).then(() => false, isForbidden);
+  await waitFor(isDenied, { timeoutMs: testTimeoutMs / 2, what: "the policies to be in force" });
+  await client.patch(stacks, probe, { patch: { type: "merge", body: { spec: { protect: false } } } });
+  await client.delete(stacks, probe);
 }

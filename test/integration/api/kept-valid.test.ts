@@ -141,7 +141,6 @@ test("an invalid Stack from before the rules can still be updated and deleted", 
   const own = await startApiServer();
   try {
     await own.kubectl(["apply", "--filename", "-"], { input: JSON.stringify(permissive) });
-    await own.kubectl(["wait", "crd/stacks.pulumi.com", "--for=condition=Established", "--timeout=30s"]);
     const name = "a".repeat(50);
     const old = {
       ...stackOf({ stack: "dev", branch: "main", envRefs: { A: { type: "Env", env: { name: "HOME" } } } }, "default"),

@@ -25,7 +25,9 @@ async function installGoCrds(): Promise<void> {
     const spec = { ...ours.get(name), versions } as unknown as Crd["spec"];
     await server.client.create(crds, { apiVersion: crds.apiVersion, kind: crds.kind, metadata: { name }, spec });
   }
-  await server.kubectl(["wait", "crd", "--all", "--for=condition=Established", "--timeout=30s"]);
+  // A new CRD has no conditions at first, which kubectl reports as an error.
+  const wait = ["wait", "crd", "--all", "--for=condition=Established", "--timeout=30s"];
+  await waitFor(() => server.kubectl(wait), { timeoutMs: 60_000, what: "the CRDs" });
   // An established CRD may not be served yet.
   const list = async () => await server.client.list(stacks);
   await waitFor(list, { timeoutMs: testTimeoutMs / 2, what: "Stacks to be served" });

@@ -51,7 +51,9 @@ function documentedCommands(): { steps: string[]; recovery: string[] } {
 
 async function install(): Promise<void> {
   await run(`helm install --create-namespace ${release.join(" ")} charts/pulumi-kubernetes-operator`);
-  await run("kubectl wait crd --all --for=condition=Established --timeout=30s");
+  // A new CRD has no conditions at first, which kubectl reports as an error.
+  const wait = "kubectl wait crd --all --for=condition=Established --timeout=30s";
+  await waitFor(() => run(wait), { timeoutMs: 60_000, what: "the CRDs" });
   // All kinds, as the operator reads them: the API server is slow to delete a CRD whose objects nobody has ever read.
   await waitFor(async () => (await run("kubectl get pulumi -A")) !== undefined, {
     timeoutMs: testTimeoutMs / 2,

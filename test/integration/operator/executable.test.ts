@@ -30,7 +30,9 @@ beforeAll(async () => {
   execFileSync(process.execPath, [join(repositoryRoot, "packages/operator/build.ts"), executable]);
   server = await startApiServer();
   await server.kubectl(["apply", "--filename", quickstart]);
-  await server.kubectl(["wait", "crd", "--all", "--for=condition=Established"]);
+  // A new CRD has no conditions at first, which kubectl reports as an error.
+  const wait = ["wait", "crd", "--all", "--for=condition=Established", "--timeout=30s"];
+  await waitFor(() => server.kubectl(wait), { timeoutMs: 60_000, what: "the CRDs" });
   operator = spawnChild({ command: [executable, ...(await flags())], logFile: join(folder, "log"), env });
   await logged("the operator to lead", ({ msg }) => msg === "controller started");
 }, testTimeoutMs);
