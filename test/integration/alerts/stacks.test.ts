@@ -10,7 +10,7 @@ import { expect, test } from "bun:test";
 
 import { commandsIn } from "../../docs/commands.ts";
 import { readRunbook } from "../../docs/runbook.ts";
-import { apiServerWithApi } from "../api/install.ts";
+import { apiServerWithApi, stacks } from "../api/install.ts";
 import { policyInForce } from "../approvals/decide.ts";
 import { Shell } from "../docs/shell.ts";
 import { gitServer, type GitServer } from "../stack/git-server.ts";
@@ -60,6 +60,14 @@ test(
   testTimeoutMs,
 );
 
+async function isStoreCurrent({ client, namespace, operator }: StackScene): Promise<boolean> {
+  const { store } = operator.stores.stacks;
+  const { items } = await client.list(stacks, { namespace });
+  return items.every(({ metadata: { name, resourceVersion } }) => {
+    return store.get(`${namespace}/${name}`)?.metadata.resourceVersion === resourceVersion;
+  });
+}
+
 interface Trouble {
   readonly scene: StackScene;
   readonly rules: Rules;
@@ -81,6 +89,7 @@ async function expectAlerts(
   for (const each of ["broken", "slow"]) {
     await scene.becomes(each, "at rest", (stack) => reasonOf(stack) !== "StackProcessing");
   }
+  await waitFor(async () => isStoreCurrent(scene), { what: "the statuses in the store, of which the metrics are" });
   const { interval, intervals, at } = held;
   const series = recordedSeries([first, scrape(scene)], intervals);
   // A pass that is running when the clock jumps exceeds its deadline.

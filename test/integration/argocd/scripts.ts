@@ -59,8 +59,12 @@ async function runScript(what: string, object: KubeObject, ...more: readonly str
   return output;
 }
 
+let configMap: Promise<string> | undefined;
+/** Written once, because other processes may be reading it. */
+const configMapFile = (): Promise<string> => (configMap ??= writeConfigMap());
+
 /** Writes the ConfigMap that results from our patch. */
-async function configMapFile(): Promise<string> {
+async function writeConfigMap(): Promise<string> {
   const file = join(folder, "argocd-cm.yaml");
   const labels = { "app.kubernetes.io/part-of": "argocd" };
   const metadata = { name: "argocd-cm", namespace: "argocd", labels };
