@@ -8,7 +8,7 @@ import { standInForge, type StandInForge } from "./testing/index.ts";
 import { forgeTypes, maxCommentLength, type CommitState, type ForgeType, type PullRequest } from "./types.ts";
 
 const policy = { allowHttp: true, allowedAddresses: ["127.0.0.1"] };
-const http = forgeHttp({ policy, timeoutMs: 5000 });
+const http = forgeHttp({ policy, timeoutMs: 60_000 });
 const commit = "0123456789abcdef0123456789abcdef01234567";
 
 const clientOf = ({ type, url, repository, token }: StandInForge) =>

@@ -4,10 +4,10 @@ import { kernelAlarm } from "../src/leader/kernel-alarm.ts";
 const alarm = kernelAlarm();
 if (!alarm) throw new Error("no alarm here");
 const [, , mode] = Bun.argv;
-alarm.set(1000);
+alarm.set(5000);
 if (mode === "clear") alarm.clear();
-if (mode === "renew") setInterval(() => alarm.set(1000), 50);
+if (mode === "renew") setInterval(() => alarm.set(5000), 50);
 console.log("set");
 // What a frozen process would do when it resumes.
-setTimeout(() => console.log("continued"), 2500);
-setTimeout(() => process.exit(0), 2600);
+setTimeout(() => console.log("continued"), 8000);
+setTimeout(() => process.exit(0), 8100);

@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { sharedApiServer } from "./shared-api-server.ts";
 
 // The first test that needs the API server waits until it has started, which takes long on a busy machine.
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 test("all tests share one API server", async () => {
   const server = await sharedApiServer();

@@ -45,7 +45,7 @@ export interface ApiServer {
   stop(): Promise<void>;
 }
 
-const readyTimeoutMs = 60_000;
+const readyTimeoutMs = 150_000;
 const folderPrefix = "pko-apiserver-";
 
 interface ApiServerOptions {

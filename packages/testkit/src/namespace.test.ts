@@ -13,7 +13,7 @@ const crds = resource<KubeObject>({
 });
 
 // The first test that needs the API server waits until it has started, which takes long on a busy machine.
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 test("removing a test namespace deletes its objects, even those with finalizers", async () => {
   const namespace = await testNamespace();

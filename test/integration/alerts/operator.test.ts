@@ -32,7 +32,7 @@ async function start(namespace: string, credentials: Credentials): Promise<Runni
   const manager = await operator({ options, credentials, log: silentLogger });
   const stop = new AbortController();
   const running = manager.run(stop.signal);
-  await waitFor(() => manager.ready().ok, { what: "the operator to be ready", timeoutMs: 45_000 });
+  await waitFor(() => manager.ready().ok, { what: "the operator to be ready", timeoutMs: testTimeoutMs / 2 });
   const scrape = async (): Promise<Scrape> => {
     const response = await fetch(`http://127.0.0.1:${manager.ports.metrics}/metrics`);
     return { text: await response.text(), atMs: Date.now() };
@@ -77,7 +77,7 @@ test(
     await using scene = await StackScene.open("without operator");
     const { proxy } = await scene.proxy();
     await using running = await start(scene.namespace, proxy.credentials);
-    await waitFor(async () => await leads(running), { what: "the operator to lead", timeoutMs: 45_000 });
+    await waitFor(async () => await leads(running), { what: "the operator to lead", timeoutMs: testTimeoutMs / 2 });
     const metrics = [
       /^operator_build_info\{version="\d+\.\d+\.\d+.*",bun="[\d.]+"\} 1$/m,
       /^certificate_expiry_timestamp_seconds\{certificate="ca"\} \d{10}$/m,
@@ -142,7 +142,10 @@ test(
     await scene.becomes("without-secret", "stalled", (stack) => reasonOf(stack) === "SpecInvalid");
     // There is no StatefulSet controller, so no pod is created.
     const find = async () => await scene.client.find(builtin.statefulSets, scene.ref("pending-workspace"));
-    await waitFor(async () => (await find())?.spec?.replicas === 1, { what: "the StatefulSet", timeoutMs: 45_000 });
+    await waitFor(async () => (await find())?.spec?.replicas === 1, {
+      what: "the StatefulSet",
+      timeoutMs: testTimeoutMs / 2,
+    });
     await waitFor(async () => (await running.scrape()).text.includes('state="pending"} 1'), { what: "the metric" });
     expect(await scene.client.find(workspaces, scene.ref("pending"))).toBeDefined();
     const before = await running.scrape();

@@ -6,7 +6,7 @@ import { identityProvider, serveCloud, waitFor } from "@pko/testkit";
 import { Gate } from "../agent/gate.ts";
 import { Cli } from "./cli.ts";
 
-const slow = 120_000;
+const slow = 300_000;
 const cloud = serveCloud({ deltaCutoffBytes: 1 });
 const token = cloud.tokens.issue({ kind: "personal", login: "jane", organizations: ["acme"] });
 const clis: Cli[] = [];

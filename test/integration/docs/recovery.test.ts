@@ -96,7 +96,7 @@ class Cluster implements AsyncDisposable {
     const remaining = "kubectl get stacks,updates,workspaces --all-namespaces -o name";
     await waitFor(async () => (await this.run(remaining)) === "", {
       what: "everything to be deleted",
-      timeoutMs: 45_000,
+      timeoutMs: testTimeoutMs / 2,
     });
   }
 }
@@ -219,7 +219,7 @@ async function startOperator(): Promise<() => Promise<void>> {
   const running = manager.run(stop.signal);
   const lease = { namespace: operatorNamespace, name: leaseName };
   const find = async () => (await cluster.server.client.find(builtin.leases, lease))?.spec?.holderIdentity;
-  await waitFor(find, { what: "the Lease", timeoutMs: 45_000 });
+  await waitFor(find, { what: "the Lease", timeoutMs: testTimeoutMs / 2 });
   return async () => {
     stop.abort();
     await running;

@@ -7,7 +7,7 @@ import { testNamespace, type TestNamespace } from "@pko/testkit";
 
 import { apiServerWithApi } from "../api/install.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 let space: TestNamespace;
 

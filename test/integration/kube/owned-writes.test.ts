@@ -14,7 +14,7 @@ import {
 import { testNamespace, type TestNamespace } from "@pko/testkit";
 import type { Secret } from "kubernetes-types/core/v1";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 let space: TestNamespace;
 let client: Client;

@@ -207,7 +207,7 @@ describe("a filter", () => {
     const globs = Array.from({ length: 100 }, () => `**/${"*a/".repeat(100)}*[!b]`);
     const start = performance.now();
     expect(acceptedPush(receiverWith({ refs: globs }), { ...pushed, refs })?.refs).toHaveLength(1000);
-    expect(performance.now() - start).toBeLessThan(1000);
+    expect(performance.now() - start).toBeLessThan(5000);
   });
 
   test("of refs does not stop a push that may have changed any", () => {
