@@ -44,7 +44,7 @@ export async function startGitea(): Promise<Gitea> {
       ({ ok }) => ok,
       () => false,
     ));
-  await waitFor(isReady, { timeoutMs: 60_000, what: "Gitea" });
+  await waitFor(isReady, { timeoutMs: 150_000, what: "Gitea" });
   if (!child.running) throw new Error(`Gitea exited: ${await child.log()}`);
   // It has created its database, so that commands can write to it.
   const create = `admin user create --admin --username ${user} --email tester@example.com --must-change-password=false`;
@@ -94,6 +94,8 @@ OFFLINE_MODE = true
 [database]
 DB_TYPE = sqlite3
 PATH = ${folder}/gitea.db
+SQLITE_TIMEOUT = 60000
+SQLITE_JOURNAL_MODE = WAL
 [repository]
 ROOT = ${folder}/repositories
 DEFAULT_BRANCH = main

@@ -13,7 +13,7 @@ import {
   type ConnectOptions,
 } from "@pko/kube";
 import { approvals, policyProbe, stacks } from "@pko/operator";
-import { startApiServer, waitFor, type ApiServer } from "@pko/testkit";
+import { patience, startApiServer, waitFor, type ApiServer } from "@pko/testkit";
 
 import { testTimeoutMs } from "../api/install.ts";
 
@@ -50,7 +50,7 @@ async function reported(open: (options: ConnectOptions) => Promise<Client> | Cli
   const metrics = metricsRegistry();
   const lines: string[] = [];
   const log = logger({ write: (line) => lines.push(line) });
-  await checked(await open({ onResponse: requestTelemetry({ log, metrics }) }));
+  await checked(await open({ ...patience, onResponse: requestTelemetry({ log, metrics }) }));
   const codes = metrics.expose().matchAll(/^rest_client_requests_total\{code="(.*?)"/gm);
   return { codes: Array.from(codes, ([, code]) => code), lines };
 }
@@ -80,7 +80,7 @@ test(
       await waitFor(isServed, { timeoutMs: 30_000, what: "Approvals and Stacks to be served" });
       await stackIn(server, "default");
       expect(await checked(server.client)).toBe("missing: approvals");
-      expect(await checked(await server.clientFor({ name: "decidedBy" }))).toBe("unverified");
+      expect(await checked(await server.clientFor({ name: "decidedBy" }, patience))).toBe("unverified");
       await apply(server, policies.approvals);
       await becomes("missing: safeguards");
       await apply(server, policies.safeguards);

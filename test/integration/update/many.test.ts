@@ -29,7 +29,7 @@ test(`${count} slow runs at the same time`, async () => {
   console.info(
     `${count} runs: started in ${allStartedMs.toFixed(0)} ms, ended in ${allEndedMs.toFixed(0)} ms, ${memory.toFixed(0)} MB for both ends`,
   );
-}, 180_000);
+}, 420_000);
 
 async function allOver(scene: UpdateScene): Promise<boolean> {
   const { items } = await scene.client.list(updates, { namespace: scene.namespace });
