@@ -73,7 +73,7 @@ export abstract class Scene implements AsyncDisposable {
   }
 
   /** Starts an operator, which stops with the scene at the latest. */
-  protected startOperator(options: Partial<OperatorOptions>, wire: (parts: OperatorParts) => Wiring): Operator {
+  startOperator(options: Partial<OperatorOptions>, wire: (parts: OperatorParts) => Wiring): Operator {
     const operator = new Operator({ client: this.rights.client, namespace: this.namespace, ...options }, wire);
     this.#operators.push(operator);
     this.defer(() => operator.stop());

@@ -12,7 +12,7 @@ import {
   type Pushes,
 } from "@pko/operator";
 
-import { Operator, type OperatorParts } from "../harness/operator.ts";
+import type { Operator, OperatorParts } from "../harness/operator.ts";
 import { gitServer, type GitServer } from "../stack/git-server.ts";
 import { condition, reasonOf, stackWiring, StackScene } from "../stack/scene.ts";
 
@@ -56,13 +56,11 @@ export async function openReview(): Promise<Review> {
 }
 
 function startOperator(scene: StackScene, webhooks: Pushes): Operator {
-  const { namespace, clock, rights } = scene;
-  const operator = new Operator({ client: rights.client, namespace, clock }, (parts) => {
+  const { namespace, clock } = scene;
+  return scene.startOperator({ clock }, (parts) => {
     const { controllers } = stackWiring(namespace, { git: { policy }, pushes: webhooks })(parts);
     return { controllers: [...controllers, ...reviewControllers(scene, parts, webhooks)] };
   });
-  scene.defer(() => operator.stop());
-  return operator;
 }
 
 /** Of pull request previews, and of reports. */

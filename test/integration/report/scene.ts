@@ -7,7 +7,7 @@ import { githubAppTokens, referencePoller, reportController, stacks, updateRecor
 import { encodeContent, emptyContent, type RunEvent } from "@pko/records";
 import { waitFor } from "@pko/testkit";
 
-import { Operator } from "../harness/operator.ts";
+import type { Operator } from "../harness/operator.ts";
 import { stackWiring, StackScene } from "../stack/scene.ts";
 
 const policy = { allowHttp: true, allowedAddresses: ["127.0.0.1"] };
@@ -44,7 +44,7 @@ export async function startOperator(scene: StackScene, options: StartOptions = {
   const { namespace, clock } = scene;
   const { client } = scene.rights;
   const references = referencePoller({ client, clock });
-  const operator = new Operator({ client, namespace, clock }, (parts) => {
+  const operator = scene.startOperator({ clock }, (parts) => {
     const { controllers } = isAlone ? { controllers: [] } : stackWiring(namespace, { classes })(parts);
     const control = reportController({
       ...parts,
@@ -57,7 +57,6 @@ export async function startOperator(scene: StackScene, options: StartOptions = {
     });
     return { controllers: [...controllers, control] };
   });
-  scene.defer(() => operator.stop());
   scene.defer(() => references.stop());
   await operator.synced;
   return operator;

@@ -18,7 +18,7 @@ import {
 import { selfSignedCertificate } from "@pko/rpc/pki";
 import { waitFor } from "@pko/testkit";
 
-import { Operator, type OperatorParts } from "../harness/operator.ts";
+import type { Operator, OperatorParts } from "../harness/operator.ts";
 import { stackWiring, type StackScene } from "../stack/scene.ts";
 
 export const secret = "a secret that nobody can guess";
@@ -49,13 +49,12 @@ export async function startReplica(
   const [reported, active, metrics] = [pushes(), new ActiveReceivers(clock), metricsRegistry()];
   const { client } = scene.rights;
   const references = referencePoller({ client, clock });
-  const operator = new Operator({ client, namespace, clock }, (parts) => {
+  const operator = scene.startOperator({ clock }, (parts) => {
     const { receivers: reflector } = parts.stores;
     const receiverControl = receiverController({ ...parts, reflector, active, isServed: true, references });
     const { controllers } = stackWiring(namespace, { pushes: reported })(parts);
     return { controllers: leader ? [] : [...controllers, receiverControl, ...more(parts, reported)] };
   });
-  scene.defer(() => operator.stop());
   scene.defer(() => references.stop());
   const endpoint = new WebhookEndpoint({
     store: operator.stores.receivers.store,
