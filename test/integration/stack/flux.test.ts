@@ -131,7 +131,9 @@ test(
 test(
   "the last artifact is used while Flux cannot fetch; its digest decides, not its revision; a new spec is waited for, with a limit",
   async () => {
-    await using scene = await StackScene.open();
+    await using scene = await StackScene.open("without operator");
+    const { proxy, client } = await scene.proxy();
+    scene.start({ client });
     await installCrd(scene, "v1");
     await create(scene, "v1");
     await reportArtifact(scene, "v1", { letter: "a", ready: "False" });
@@ -152,7 +154,15 @@ test(
 
     const ref = { namespace: scene.namespace, name: "repo" };
     const body = { spec: { ref: { tag: "next" } } };
+    const seen = Promise.withResolvers<void>();
+    proxy.onEvent(async (_, { resource }) => {
+      if (resource === names.plural) seen.resolve();
+      return "pass" as const;
+    });
     await scene.client.patch(repositories("v1"), ref, { patch: { type: "merge", body } });
+    // If the operator saw the new spec of the Stack first, it would deploy the last artifact.
+    await seen.promise;
+    await scene.fence();
     await scene.stack("web", {
       fluxSource: { sourceRef: { apiVersion: `${group}/v1`, kind: names.kind, name: "repo" }, dir: "infra" },
     });

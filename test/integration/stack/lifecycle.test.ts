@@ -1,8 +1,8 @@
 /** The life cycle of a Stack, from its first update to its deletion. */
 import { expect, test } from "bun:test";
 import { labelsOfStack, reconcileRequestAnnotation, stackFinalizer } from "@pko/api";
-import { builtin } from "@pko/kube";
-import { updates, workspaces } from "@pko/operator";
+import { builtin, refKey } from "@pko/kube";
+import { programs, updates, workspaces } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
 
 import { condition, testTimeoutMs, reasonOf, StackScene } from "./scene.ts";
@@ -101,10 +101,10 @@ test(
     await scene.program("program");
     await scene.stack("web", { destroyOnFinalize: true });
     await scene.isReady("web");
-    await scene.client.delete(
-      { apiVersion: "pulumi.com/v1", kind: "Program", plural: "programs", namespaced: true },
-      { namespace: scene.namespace, name: "program" },
-    );
+    const program = scene.ref("program");
+    await scene.client.delete(programs, program);
+    const { store } = scene.operator.stores.programs;
+    await waitFor(() => !store.get(refKey(program)), { what: "the operator to see that the Program is deleted" });
     scene.simulator.script.update = () => ({ end: "failed", message: "not empty" });
     await scene.delete("web");
     const kept = await scene.becomes("web", "kept", ({ status }) => status?.lastUpdate?.type === "destroy");

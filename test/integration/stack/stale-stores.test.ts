@@ -1,6 +1,7 @@
 /** The stores may be stale: before something is deleted, the API server confirms it (docs/adr/0010). */
 import { expect, test } from "bun:test";
 import { stackFinalizer, type Stack } from "@pko/api";
+import { refKey } from "@pko/kube";
 import { updates, workspaces } from "@pko/operator";
 import { faultProxy, waitFor } from "@pko/testkit";
 
@@ -118,6 +119,9 @@ test(
     await waitFor(() => reads() > 0, { timeoutMs: 45_000, what: "the Update to be read" });
     await passesAfter("two");
     await passesAfter("three");
+    const { store } = scene.operator.stores.programs;
+    const isSeen = (): boolean => store.get(refKey(scene.ref("program")))?.metadata.generation === 3;
+    await waitFor(isSeen, { timeoutMs: 45_000, what: "the operator to see the third program" });
     stale.resolve("pass");
     const isSettled = async (): Promise<boolean> => {
       const [stack, { items }] = await Promise.all([

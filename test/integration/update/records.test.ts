@@ -1,5 +1,6 @@
 /** The record of a run: stored once, with its Update as owner, and never at the expense of the run's result. */
-import { recordSizeAnnotation, triggerReasonAnnotation, type UpdateRecord } from "@pko/api";
+import { recordSizeAnnotation, triggerReasonAnnotation, type Update, type UpdateRecord } from "@pko/api";
+import { refKey } from "@pko/kube";
 import { updateRecords } from "@pko/operator";
 import { decodeContent } from "@pko/records";
 import { waitFor } from "@pko/testkit";
@@ -7,6 +8,7 @@ import { expect, test } from "bun:test";
 import type { OwnerReference } from "kubernetes-types/meta/v1";
 
 import { apiServerWithApi } from "../api/install.ts";
+import type { Operator } from "../harness/operator.ts";
 import type { FakeAgent } from "./fake-agent.ts";
 import { updates, UpdateScene } from "./scene.ts";
 
@@ -15,6 +17,7 @@ const succeeded = { Complete: "True/Updated" };
 interface Started {
   readonly scene: UpdateScene;
   readonly agent: FakeAgent;
+  readonly operator: Operator;
   readonly uid: string;
   /** Of the operator. */
   readonly reasons: () => string[];
@@ -31,7 +34,7 @@ async function startedWorld(): Promise<Started> {
   await waitFor(() => agent.started.includes(uid), { what: "the run to start" });
   const reasons = (): string[] => operator.events.map(({ reason }) => reason);
   const texts = (): string[] => operator.events.map(({ message }) => message);
-  return { scene, agent, uid, reasons, texts, metrics: () => operator.metrics.expose() };
+  return { scene, agent, operator, uid, reasons, texts, metrics: () => operator.metrics.expose() };
 }
 
 const reference = (uid: string): OwnerReference => ({
@@ -99,10 +102,13 @@ test("the object with the largest record is not larger than 64 KiB, and its anno
 });
 
 test("kubectl shows what ran and why", async () => {
-  const { scene, agent, uid } = await startedWorld();
+  const { scene, agent, operator, uid } = await startedWorld();
   await using _ = scene;
   const body = { metadata: { annotations: { [triggerReasonAnnotation]: "the new revision 4f2a" } } };
   await scene.client.patch(updates, scene.ref("web-1"), { patch: { type: "merge", body } });
+  const stored = (): Update | undefined => operator.stores.updates.store.get(refKey(scene.ref("web-1")));
+  const isAnnotated = (): boolean => stored()?.metadata.annotations?.[triggerReasonAnnotation] !== undefined;
+  await waitFor(isAnnotated, { what: "the operator to see the annotation" });
   agent.finish(uid, { revision: "4f2a" });
   await scene.until("web-1", succeeded);
   const table = async (kind: string): Promise<string[]> => {
