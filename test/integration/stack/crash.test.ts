@@ -52,14 +52,18 @@ async function liveAndCrash(nth: number, where: Where): Promise<CrashedLife> {
   const crashing = new CrashingClient(scene.rights.client, nth, where);
   scene.start({ client: crashing.client });
   let isCrashed = false;
+  let isOver = false;
   const restart = async (): Promise<void> => {
     await crashing.crashed;
+    // While the scene is disposed of, nothing would stop another operator.
+    if (isOver) return;
     isCrashed = true;
     await scene.stop();
     scene.start();
   };
   const restarted = restart();
   const life = await live(scene);
+  isOver = true;
   if (isCrashed) await restarted;
   return { ...life, writes: crashing.writes };
 }

@@ -23,6 +23,8 @@ test("the class and the message of the first failed update are shown, also while
   scene.simulator.script.update = () => ({ end: "failed", message: "no such bucket", errorClass });
   await scene.stack("web");
   const { status } = await scene.becomes("web", "failed", hasFailed(1));
+  // On a busy machine, the retry could start before kubectl has ended.
+  await scene.stop();
 
   const AGE = expect.stringMatching(/^\d+s$/) as string;
   const failed = { NAME: "web", "LAST UPDATE": "failed", AGE, READY: "False", FAILURE: errorClass };
@@ -36,6 +38,7 @@ test("the class and the message of the first failed update are shown, also while
   expect(await printedRow(update)).toMatchObject({ WORKSPACE: "web", FAILED: "True", COMPLETE: "True" });
 
   scene.simulator.script.update = () => ({ end: "never" });
+  scene.start();
   scene.jump(3_600_000);
   await scene.becomes("web", "retried", ({ status }) => status?.currentUpdate !== undefined);
   expect(await printed(scene)).toMatchObject({ READY: "False", RECONCILING: "StackProcessing", FAILURE: errorClass });

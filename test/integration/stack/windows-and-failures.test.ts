@@ -83,6 +83,8 @@ test(
     const exhausted = await scene.becomes("web", "exhausted", (stack) => reasonOf(stack) === "RetriesExhausted");
     expect(exhausted.status?.conditions?.[0]?.message).toContain("failed 2 of 2 times, so it is not retried");
     expect(exhausted.status?.next).toBeUndefined();
+    // The event follows the status, and the jump may end a pass.
+    await scene.events("StackRetriesExhausted");
     scene.jump(24 * hour);
     await scene.fence();
     expect(scene.runs.filter((run) => run.startsWith("up"))).toHaveLength(2);
