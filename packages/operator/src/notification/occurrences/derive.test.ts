@@ -1,5 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import type { Condition, Stack, StackStatus, Update, UpdateSpec, UpdateStatus } from "@pko/api";
+import {
+  pullRequestAnnotation,
+  type Condition,
+  type Stack,
+  type StackStatus,
+  type Update,
+  type UpdateSpec,
+  type UpdateStatus,
+} from "@pko/api";
 
 import { occurrencesOfStack, occurrencesOfUpdate } from "./derive.ts";
 
@@ -38,7 +46,7 @@ describe("the end of an Update", () => {
     ["a destroy that failed", { type: "destroy" }, failed(), "UpdateFailed"],
     ["a preview that succeeded", { type: "preview" }, succeeded, "PreviewSucceeded"],
     ["a preview that failed", { type: "preview", savePlan: true }, failed(), "PreviewFailed"],
-    ["a preview that was cancelled, which has no result", { type: "preview" }, failed("Canceled"), undefined],
+    ["a preview that a person cancelled", { type: "preview" }, failed("Canceled"), "PreviewFailed"],
     ["a preview of a destroy that failed", { type: "destroy", previewOnly: true }, failed(), "PreviewFailed"],
     ["a plan, which the request for approval reports", { type: "preview", savePlan: true }, succeeded, undefined],
     ["a drift check, which the Stack reports", { type: "refresh", previewOnly: true }, failed(), undefined],
@@ -50,6 +58,19 @@ describe("the end of an Update", () => {
     expect(occurrencesOfUpdate(update(spec, { conditions: [...conditions] })).map((each) => each.kind)).toEqual(
       kind ? [kind] : [],
     );
+  });
+
+  test("a preview of a pull request that was pushed to or closed is not reported, and one that failed is", () => {
+    const metadata = { name: "web", namespace: "prod", annotations: { [pullRequestAnnotation]: "7" } };
+    const stack: Stack = {
+      apiVersion: "pulumi.com/v1",
+      kind: "Stack",
+      metadata,
+      spec: { stack: "dev", preview: true },
+    };
+    const ended = (reason: string): Update => update({ type: "preview" }, { conditions: failed(reason) });
+    expect(occurrencesOfUpdate(ended("Canceled"), stack)).toEqual([]);
+    expect(occurrencesOfUpdate(ended("UpdateFailed"), stack)).toHaveLength(1);
   });
 
   test("an Update that was withdrawn before it started is not reported", () => {

@@ -11,17 +11,18 @@ import {
 
 import { findCondition, isConditionTrue } from "../../shared/objects/conditions.ts";
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
+import { isPullRequestPreview } from "../../shared/pull-request-preview.ts";
 import { isWithdrawn } from "../../shared/updates.ts";
 import { occurrence, type Occurrence } from "./occurrence.ts";
 
-/** None, or the end of the operation. */
-export function occurrencesOfUpdate(update: Update): Occurrence[] {
-  const kind = isComplete(update) ? endKind(update) : undefined;
+/** None, or the end of the operation. `stack` is that of the Update, if it is known. */
+export function occurrencesOfUpdate(update: Update, stack?: Stack): Occurrence[] {
+  const kind = isComplete(update) && !isReplacedPreview(update, stack) ? endKind(update) : undefined;
   // Not the end time, which is the agent's: the operator may learn of the end much later.
   const time = timeOf(findCondition(update, "Complete"));
   const { metadata, spec, status } = update;
-  const { type: operation = "", workspaceName: stack = "" } = spec ?? {};
-  if (!kind || time === undefined || !isObjectName(stack) || !isOperation(operation)) return [];
+  const { type: operation = "", workspaceName = "" } = spec ?? {};
+  if (!kind || time === undefined || !isObjectName(workspaceName) || !isOperation(operation)) return [];
   const { permalink } = status ?? {};
   return [
     occurrence(
@@ -29,7 +30,7 @@ export function occurrencesOfUpdate(update: Update): Occurrence[] {
       {
         kind,
         time,
-        stack,
+        stack: workspaceName,
         operation,
         update: metadata.name ?? "",
         message: endMessage(update),
@@ -50,15 +51,16 @@ function endKind(update: Update): OccurrenceKind | undefined {
   // The condition Drifted of the Stack shows the result.
   if (type === "refresh" && previewOnly) return undefined;
   if (isConditionTrue(update, "Failed")) {
-    // The operator cancels the preview of a pull request that was pushed or closed, which nobody has to look into.
-    if (isWithdrawn(update) || (isPreview && isCancelled(update))) return undefined;
+    if (isWithdrawn(update)) return undefined;
     return isPreview ? "PreviewFailed" : "UpdateFailed";
   }
   if (isPreview) return savePlan ? undefined : "PreviewSucceeded";
   return type === "destroy" ? "Destroyed" : "UpdateSucceeded";
 }
 
-const isCancelled = (update: Update): boolean => findCondition(update, "Failed")?.reason === "Canceled";
+/** The operator cancels the preview of a pull request that was pushed to or closed, which nobody has to look into. */
+const isReplacedPreview = (update: Update, stack: Stack | undefined): boolean =>
+  findCondition(update, "Failed")?.reason === "Canceled" && stack !== undefined && isPullRequestPreview(stack);
 
 const endMessage = (update: Update): string =>
   isConditionTrue(update, "Failed")

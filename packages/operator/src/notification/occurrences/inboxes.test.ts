@@ -15,7 +15,8 @@ function storeOf<T extends KubeObject>(objects: readonly T[]): Store<T> {
   const list = () => [...objects];
   const byIndex = (_: string, key: string) =>
     objects.filter((each) => each.kind === "Update" && workspaceKeyOf(each as unknown as Update) === key);
-  return { list, byIndex, activeByIndex: () => [] } as unknown as Store<T>;
+  const get = (key: string) => objects.find((each) => keyOf(each) === key);
+  return { get, list, byIndex, activeByIndex: () => [] } as unknown as Store<T>;
 }
 
 const condition = (type: string, reason: string, at: number): Condition => ({

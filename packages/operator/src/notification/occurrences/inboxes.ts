@@ -7,7 +7,7 @@ import type { WorkLeft } from "@pko/git";
 import { keyOf, namespaceOf, systemClock, type Change, type Clock, type Key, type Store } from "@pko/kube";
 
 import { parseTimestamp } from "../../shared/parse-timestamp.ts";
-import { workspaceIndex } from "../../shared/updates.ts";
+import { workspaceIndex, workspaceKeyOf } from "../../shared/updates.ts";
 import { cursorAt, cursorIn, isNewTo, lateMs } from "./cursor.ts";
 import { occurrencesOfStack, occurrencesOfUpdate } from "./derive.ts";
 import { occurrenceFilter, type OccurrenceFilter } from "./filter.ts";
@@ -87,7 +87,8 @@ export class Inboxes {
   ofUpdate = (change: Change<Update>): Key[] =>
     this.#add(change.key, () => {
       const { before, after } = change;
-      return !after || (before && isComplete(before)) ? [] : occurrencesOfUpdate(after);
+      if (!after || (before && isComplete(before))) return [];
+      return occurrencesOfUpdate(after, this.#stores.stacks.get(workspaceKeyOf(after)));
     });
 
   /** The Notification is deleted or suspended. */
@@ -124,7 +125,7 @@ export class Inboxes {
       const isRecent = currentUpdate !== undefined || (parseTimestamp(lastUpdate?.lastResyncTime) ?? 0) >= from;
       const key = keyOf(stack);
       const found = isRecent ? updates.byIndex(workspaceIndex, key) : updates.activeByIndex(workspaceIndex, key);
-      return occurrencesOfStack(stack).concat(found.flatMap(occurrencesOfUpdate));
+      return occurrencesOfStack(stack).concat(found.flatMap((update) => occurrencesOfUpdate(update, stack)));
     });
   }
 
