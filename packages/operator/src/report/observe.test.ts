@@ -336,6 +336,12 @@ describe("a preview of a pull request with the head of another one", () => {
     };
     expect(subjectOf(scene)?.isVoid).toBe(expected);
   });
+
+  test("says nothing if it was cancelled because of a push, and that has a result", () => {
+    const stacks = [reporting, previewOf(8, other), previewOf(7)];
+    const scene = { stacks, update: runOf(8, ended("Canceled")), siblings: [runOf(7, succeeded)] };
+    expect(subjectOf(scene)?.isVoid).toBe(true);
+  });
 });
 
 describe("a preview of a pull request that is deleted", () => {

@@ -82,7 +82,7 @@ function comparedWithOthers(world: ReportWorld, stack: Stack, update: Update): C
   const plan = planFate({ stack, update, later });
   const commentID = update.status?.report?.commentID ?? commentIn(siblings);
   return {
-    isVoid: isVoid(update) || (!isEnding && hasSharedResult(update, sharingStatus(world, stack))),
+    isVoid: isVoid(update) || (!isEnding && hasSharedResult(update, sharingStatus(world, stack, update))),
     isSuperseded: later.some((other) => commitOf(other) === commitOf(update)),
     isCommentOutdated: later.some((other) => isPreviewOfCommit(other)),
     isAbandoned: isEnding,
@@ -134,15 +134,15 @@ function siblingsOf(updates: Store<Update>, stack: Stack, update: Update): Updat
     .filter((other) => other.metadata.uid !== update.metadata.uid && isUpdateOf(other, stack));
 }
 
-/** The Updates of other pull requests of the same Stack with the same head. */
-function sharingStatus({ stacks, updates }: ReportWorld, stack: Stack): Update[] {
-  const commit = specOf(stack)?.commit;
+/** The Updates of other pull requests of the same Stack whose head is the commit of the Update. */
+function sharingStatus({ stacks, updates }: ReportWorld, stack: Stack, update: Update): Update[] {
+  const commit = commitOf(update);
   const parent = pullRequestNumberOf(stack) === undefined ? undefined : parentOf(stack);
   if (!parent || commit === undefined) return [];
   return stacks
     .byIndex(previewOwnerIndex, parent.uid)
     .filter((other) => specOf(other)?.commit === commit && other.metadata.uid !== stack.metadata.uid)
-    .flatMap((other) => updates.byIndex(workspaceIndex, keyOf(other)).filter((update) => isUpdateOf(update, other)));
+    .flatMap((other) => updates.byIndex(workspaceIndex, keyOf(other)).filter((each) => isUpdateOf(each, other)));
 }
 
 /** That of the latest Update that has recorded one. */
