@@ -311,14 +311,15 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
     const queuedSeconds = (poll.at - dueAt) / 1000;
     this.#metrics?.recordPoll({ host: group.host, transport, result, seconds, queuedSeconds });
     this.endpoints.record(endpoint, result, poll.at);
-    if (transport === "git") this.#recordSpeed(group, seconds, this.endpoints.failing(endpoint) === undefined);
+    if (transport === "git") this.#recordSpeed(group, seconds, result.kind === "listed");
     for (const follower of group.followers.values()) if (follower.notBefore <= poll.at) follower.isRequested = false;
     this.#recordRefs(group, result, poll);
   }
 
-  #recordSpeed(group: Group, seconds: number, hasResponded: boolean): void {
+  /** Only a list shows that the host has responded: other results may be those of the operator itself. */
+  #recordSpeed(group: Group, seconds: number, isListed: boolean): void {
     group.isSlow = seconds * 1000 > quickMs;
-    if (group.isSlow || !hasResponded) return;
+    if (group.isSlow || !isListed) return;
     const host = hostIdOf(group);
     this.#quickHosts.delete(host);
     this.#quickHosts.set(host, this.clock.monotonic());
