@@ -30,7 +30,7 @@ export function foreignObjects(rows: string): string[] {
     .filter((columns) => columns.length === 4 && columns[3] !== value)
     .map(
       ([kind, name, namespace]) =>
-        `${kind} ${name} exists in namespace ${namespace}, and no demo has created it: delete it, or select another namespace in your kubeconfig`,
+        `${kind} ${name} exists in namespace ${namespace}, and no demo has created it, or it was applied again since: delete it, or select another namespace in your kubeconfig`,
     );
 }
 

@@ -30,7 +30,7 @@ export function progressLine({ stack, workspace, update }: StackProgress): strin
   return status?.waiting ? `waiting for ${status.waiting.for}` : "waiting for the operator";
 }
 
-/** Also after its last change, and after the last request for an update. */
+/** Whether it is ready, including its last change and the last requested update. */
 export function isReady({ metadata, status }: Stack): boolean {
   const ready = condition({ status }, "Ready");
   if (ready?.status !== "True" || ready.observedGeneration !== metadata.generation) return false;

@@ -11,7 +11,7 @@ export type SecretValues = Readonly<Record<string, string>>;
 
 export type ForgeAccess =
   | { readonly kind: "found"; readonly credentials: ForgeCredentials }
-  /** The Secret has not the keys, or a token that cannot be one. */
+  /** The Secret lacks the keys, or its token cannot be valid. */
   | { readonly kind: "invalid"; readonly message: string }
   /** GitHub does not exchange the key of the App for a token; or it does not respond. */
   | { readonly kind: "refused" | "unavailable"; readonly message: string };

@@ -63,7 +63,7 @@ describe("credentials", () => {
     expect(await resolve({ token })).toEqual({
       kind: "invalid",
       message:
-        "The key token of Secret forge has characters that no token has, such as a space or a line break; correct it.",
+        "The key token of Secret forge contains characters that a token cannot contain, such as a space or a line break; correct it.",
     });
   });
 
