@@ -34,6 +34,8 @@ function serve(request: IncomingMessage, response: ServerResponse): void {
   const args = ["upload-pack", "--stateless-rpc", ...(isList ? ["--http-backend-info-refs"] : []), "."];
   const env = { ...process.env, GIT_PROTOCOL: String(request.headers["git-protocol"] ?? "") };
   const git = spawn("git", args, { env, stdio: ["pipe", "pipe", "inherit"] });
+  // git may end without reading all of the request.
+  git.stdin.on("error", () => undefined);
   const isCompressed = request.headers["content-encoding"] === "gzip";
   (isCompressed ? request.pipe(createGunzip()) : request).pipe(git.stdin);
   git.stdout.pipe(response);

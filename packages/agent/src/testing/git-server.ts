@@ -111,6 +111,8 @@ async function cgi(root: string, request: Request): Promise<Response> {
     },
     stdio: ["pipe", "pipe", "ignore"],
   });
+  // git does not read the body if there is no such repository, for example.
+  child.stdin.on("error", () => undefined);
   child.stdin.end(Buffer.from(await request.arrayBuffer()));
   const output = await new Response(child.stdout as unknown as ReadableStream).bytes();
   const text = Buffer.from(output);

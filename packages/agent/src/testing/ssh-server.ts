@@ -28,6 +28,8 @@ export async function serveSsh(host: SshKeys, allowed: SshKeys): Promise<SshServ
         const path = /^git-upload-pack '(.*)'$/.exec(command)?.[1] ?? "";
         const channel = acceptExec();
         const child = spawn("git", ["upload-pack", path], { stdio: ["pipe", "pipe", "ignore"] });
+        // git may end without reading everything.
+        child.stdin.on("error", () => undefined);
         channel.pipe(child.stdin);
         child.stdout.pipe(channel, { end: false });
         child.on("close", (code) => {
