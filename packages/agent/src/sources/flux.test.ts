@@ -125,6 +125,7 @@ describe("failures", () => {
 
   test("an interrupted download", async () => {
     const interrupted = createServer((socket) => {
+      socket.on("error", () => undefined);
       socket.on("data", () => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\npart"));
     });
     await new Promise<void>((resolve) => {
