@@ -189,6 +189,13 @@ describe("what a step learns", () => {
 });
 
 describe("a stale view", () => {
+  test("is no error while a deleted object is cleaned up, which is tried again", async () => {
+    const room = new Room();
+    const cleanUp = () => Promise.reject(failure(409, "Conflict"));
+    expect(await room.reconcile({ observe: () => undefined, cleanUp })).toEqual(retry);
+    expect(room.logged.map(({ level }) => level)).toEqual(["debug"]);
+  });
+
   const on = (): LampPlan => planned("on", "screwIn", "switchOn");
   const stale: Record<string, () => Promise<Performed<View>>> = {
     "because the step found it so": async () => ({ kind: "stale" }),

@@ -153,8 +153,7 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
     if (observed === undefined) {
       this.#memory.delete(key);
       this.#written.delete(key);
-      await this.#definition.cleanUp?.(key, context.signal);
-      return done;
+      return (await this.#cleanUp(key, context)) ? done : retry;
     }
     if (this.#isBehind(key, observed, context)) return requeueAfter(behindMs);
     const settled = await this.#settle(observed, context);
@@ -215,6 +214,18 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
       if (isSettled) return { view, plan: { ...plan, steps: performed } };
     }
     throw new Error(`no plan settled: after ${maxPlans} plans there are still new facts`);
+  }
+
+  /** False if what it cleans up has changed since it was observed. */
+  async #cleanUp(key: Key, context: ReconcileContext): Promise<boolean> {
+    try {
+      await this.#definition.cleanUp?.(key, context.signal);
+      return true;
+    } catch (error) {
+      if (!isStale(error)) throw error;
+      logStale(context, { error });
+      return false;
+    }
   }
 
   async #perform(step: Step, context: PerformContext<View>): Promise<Performed<View>> {
