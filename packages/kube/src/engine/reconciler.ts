@@ -153,13 +153,13 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
     if (observed === undefined) {
       this.#memory.delete(key);
       this.#written.delete(key);
-      return (await this.#cleanUp(key, context)) ? done : retry;
+      return (await unlessStale(context, () => this.#cleanUp(key, context))) ?? retry;
     }
     if (this.#isBehind(key, observed, context)) return requeueAfter(behindMs);
     const settled = await this.#settle(observed, context);
     if (!settled) return retry;
     const delayMs = this.#progressDelay(key, settled, context);
-    const written = delayMs > 0 ? settled : await this.#writeStatus(key, settled, context);
+    const written = delayMs > 0 ? settled : await unlessStale(context, () => this.#writeStatus(key, settled, context));
     if (!written) return retry;
     this.#conclude(key, written, context);
     const { requeueAt: at = Infinity } = written.plan;
@@ -216,16 +216,9 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
     throw new Error(`no plan settled: after ${maxPlans} plans there are still new facts`);
   }
 
-  /** False if what it cleans up has changed since it was observed. */
-  async #cleanUp(key: Key, context: ReconcileContext): Promise<boolean> {
-    try {
-      await this.#definition.cleanUp?.(key, context.signal);
-      return true;
-    } catch (error) {
-      if (!isStale(error)) throw error;
-      logStale(context, { error });
-      return false;
-    }
+  async #cleanUp(key: Key, { signal }: ReconcileContext): Promise<Result> {
+    await this.#definition.cleanUp?.(key, signal);
+    return done;
   }
 
   async #perform(step: Step, context: PerformContext<View>): Promise<Performed<View>> {
@@ -242,22 +235,7 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
     log[level](result === "done" ? "step performed" : "step led to another plan", { step });
   }
 
-  /** Undefined if the object has changed since it was observed, or was deleted. */
   async #writeStatus(
-    key: Key,
-    settled: Settled<View, Step, Outcome>,
-    context: ReconcileContext,
-  ): Promise<Settled<View, Step, Outcome> | undefined> {
-    try {
-      return await this.#writeStatusOrFallback(key, settled, context);
-    } catch (error) {
-      if (!isStale(error)) throw error;
-      logStale(context, { error });
-      return undefined;
-    }
-  }
-
-  async #writeStatusOrFallback(
     key: Key,
     settled: Settled<View, Step, Outcome>,
     { signal, monotonic }: ReconcileContext,
@@ -307,6 +285,17 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
 }
 
 const isStale = (error: unknown): error is ApiError => isConflict(error) || isNotFound(error);
+
+/** Undefined if what was observed has changed since, or was deleted. */
+async function unlessStale<T>(context: ReconcileContext, work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isStale(error)) throw error;
+    logStale(context, { error });
+    return undefined;
+  }
+}
 
 /** The stores catch up in a moment. If they do not, a watch is broken, or the error has another cause. */
 const warnAfter = 5;
