@@ -6,15 +6,12 @@ import { createServer } from "node:net";
 // no client can connect to itself on it.
 const first = 20_000;
 const last = 32_000;
-const tried = new Set<number>();
 const claims: Socket[] = [];
 
 /** Never the same port twice, in one process or in several at the same time, even if nothing listens on the first one yet. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 200; attempt++) {
     const port = first + Math.floor(Math.random() * (last - first));
-    if (tried.has(port)) continue;
-    tried.add(port);
     if ((await claim(port)) && (await isFree(port))) return port;
   }
   throw new Error(`no free port between ${first} and ${last}`);

@@ -80,7 +80,7 @@ test(
       await waitFor(isServed, { timeoutMs: 30_000, what: "Approvals and Stacks to be served" });
       await stackIn(server, "default");
       expect(await checked(server.client)).toBe("missing: approvals");
-      expect(await checked(await server.clientFor({ name: "decidedBy" }, patience))).toBe("unverified");
+      expect(await checked(await server.clientFor({ name: "decidedBy" }))).toBe("unverified");
       await apply(server, policies.approvals);
       await becomes("missing: safeguards");
       await apply(server, policies.safeguards);

@@ -3,7 +3,6 @@ import { expect, test } from "bun:test";
 import { stackFinalizer } from "@pko/api";
 import { builtin } from "@pko/kube";
 import { stacks } from "@pko/operator";
-import { patience } from "@pko/testkit";
 
 import { apiServerWithApi } from "../api/install.ts";
 import { condition, reasonOf, StackScene, testTimeoutMs } from "./scene.ts";
@@ -11,7 +10,7 @@ import { condition, reasonOf, StackScene, testTimeoutMs } from "./scene.ts";
 const namespaceController = "system:serviceaccount:kube-system:namespace-controller";
 
 async function deleteAs(user: string, scene: StackScene, name: string): Promise<void> {
-  const client = await (await apiServerWithApi()).clientFor({ name: user }, patience);
+  const client = await (await apiServerWithApi()).clientFor({ name: user });
   await client.delete(stacks, { namespace: scene.namespace, name });
 }
 

@@ -213,6 +213,9 @@ describe("git processes for the servers of hostile namespaces", () => {
   }
 
   const quickly = 1;
+  /** Only the server of the quiet namespace always responds quickly. */
+  const beside = (seconds: (second: number) => number) =>
+    served((host, second) => (host === "git.example" ? quickly : seconds(second)));
   const hostile: readonly (readonly [string, number, number, (second: number) => number])[] = [
     ["that respond quickly", 1, 65, () => quickly],
     ["that do not respond", 2, 65, () => Infinity],
@@ -228,9 +231,7 @@ describe("git processes for the servers of hostile namespaces", () => {
   ];
   for (const [servers, count, limit, seconds] of hostile) {
     test(`${servers}, in ${count} namespaces with a request every 30 s, leave others an interval below ${limit} s`, async () => {
-      const { clock, addQuiet, requestAll, longestPause } = served((host, second) =>
-        host === "git.example" ? quickly : seconds(second),
-      );
+      const { clock, addQuiet, requestAll, longestPause } = beside(seconds);
       addQuiet();
       await clock.advance(60_000);
       for (let round = 0; round < 20; round++) {
@@ -243,9 +244,7 @@ describe("git processes for the servers of hostile namespaces", () => {
   }
 
   test("that never respond, of which 400 are new, delay no others after a restart", async () => {
-    const { clock, addQuiet, requestAll, longestPause, polls } = served((host) =>
-      host === "git.example" ? quickly : Infinity,
-    );
+    const { clock, addQuiet, requestAll, longestPause, polls } = beside(() => Infinity);
     requestAll(2, 400, "1");
     await clock.advance(100);
     addQuiet();
@@ -256,9 +255,7 @@ describe("git processes for the servers of hostile namespaces", () => {
   });
 
   test("in many namespaces delay the first poll of another one by its turn, and no later poll", async () => {
-    const { clock, addQuiet, requestAll, longestPause, polls } = served((host) =>
-      host === "git.example" ? quickly : Infinity,
-    );
+    const { clock, addQuiet, requestAll, longestPause, polls } = beside(() => Infinity);
     requestAll(20, 400, "1");
     await clock.advance(100);
     addQuiet();
