@@ -337,8 +337,11 @@ describe("a preview of a pull request with the head of another one", () => {
     expect(subjectOf(scene)?.isVoid).toBe(expected);
   });
 
-  test("says nothing if it was cancelled because of a push, and that has a result", () => {
-    const stacks = [reporting, previewOf(8, other), previewOf(7)];
+  test.each([
+    ["", previewOf(7)],
+    [" to the branch of both", previewOf(7, other)],
+  ])("says nothing if it was cancelled because of a push%s, and that has a result", (_, another) => {
+    const stacks = [reporting, previewOf(8, other), another];
     const scene = { stacks, update: runOf(8, ended("Canceled")), siblings: [runOf(7, succeeded)] };
     expect(subjectOf(scene)?.isVoid).toBe(true);
   });
