@@ -68,8 +68,9 @@ describe("the end of an Update", () => {
       metadata,
       spec: { stack: "dev", preview: true },
     };
-    const ended = (reason: string): Update => update({ type: "preview" }, { conditions: failed(reason) });
+    const ended = (reason: string, type = "preview"): Update => update({ type }, { conditions: failed(reason) });
     expect(occurrencesOfUpdate(ended("Canceled"), stack)).toEqual([]);
+    expect(occurrencesOfUpdate(ended("Canceled", "up"), stack)).toHaveLength(1);
     expect(occurrencesOfUpdate(ended("UpdateFailed"), stack)).toHaveLength(1);
   });
 

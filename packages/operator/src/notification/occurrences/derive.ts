@@ -47,20 +47,24 @@ const isOperation = (text: string): boolean => updateTypes.some((type) => type =
 /** Undefined for what only prepares something else, such as the plan for an approval, and for what never ran. */
 function endKind(update: Update): OccurrenceKind | undefined {
   const { type, previewOnly = false, savePlan = false } = update.spec ?? {};
-  const isPreview = type === "preview" || previewOnly;
   // The condition Drifted of the Stack shows the result.
   if (type === "refresh" && previewOnly) return undefined;
   if (isConditionTrue(update, "Failed")) {
     if (isWithdrawn(update)) return undefined;
-    return isPreview ? "PreviewFailed" : "UpdateFailed";
+    return isPreview(update) ? "PreviewFailed" : "UpdateFailed";
   }
-  if (isPreview) return savePlan ? undefined : "PreviewSucceeded";
+  if (isPreview(update)) return savePlan ? undefined : "PreviewSucceeded";
   return type === "destroy" ? "Destroyed" : "UpdateSucceeded";
 }
 
 /** The operator cancels the preview of a pull request that was pushed to or closed, which nobody has to look into. */
 const isReplacedPreview = (update: Update, stack: Stack | undefined): boolean =>
-  findCondition(update, "Failed")?.reason === "Canceled" && stack !== undefined && isPullRequestPreview(stack);
+  isPreview(update) &&
+  findCondition(update, "Failed")?.reason === "Canceled" &&
+  stack !== undefined &&
+  isPullRequestPreview(stack);
+
+const isPreview = ({ spec }: Update): boolean => spec?.type === "preview" || spec?.previewOnly === true;
 
 const endMessage = (update: Update): string =>
   isConditionTrue(update, "Failed")
