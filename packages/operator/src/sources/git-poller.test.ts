@@ -267,6 +267,17 @@ describe("git processes for the servers of hostile namespaces", () => {
   });
 });
 
+test("a host that only refuses is not trusted: its processes are as few as those of one that does not respond", async () => {
+  const { clock, polls, add } = polling(async ({ url }) =>
+    url.endsWith("/refused") ? { kind: "failed", problem: "auth", message: "there is no SSH key" } : await never(),
+  );
+  add("team/refused", { url: "ssh://git.example/refused" });
+  await clock.advance(100);
+  for (let index = 0; index < 5; index++) add(`team/s${index}`, { url: `ssh://git.example/s${index}` });
+  await clock.advance(100);
+  expect(polls.filter(({ url }) => !url.endsWith("/refused"))).toHaveLength(2);
+});
+
 describe("a git process of a server that was quick", () => {
   async function slowedDown() {
     const waits = { ms: 100 };

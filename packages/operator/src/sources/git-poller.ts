@@ -139,7 +139,7 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
   readonly #options: GitPollerOptions;
   readonly #metrics: PollMetrics | undefined;
   readonly #queues: Readonly<Record<Transport, PollQueue<QueuedPoll>>>;
-  /** When a git process last got a quick response, by namespace and host. */
+  /** When a git process last listed a repository quickly, by namespace and host. */
   readonly #quickHosts = new Map<string, number>();
 
   constructor(options: GitPollerOptions) {
