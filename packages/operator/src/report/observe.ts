@@ -136,12 +136,12 @@ function siblingsOf(updates: Store<Update>, stack: Stack, update: Update): Updat
 
 /** The Updates of other pull requests of the same Stack with the same head, or whose head is the commit of the Update. */
 function sharingStatus({ stacks, updates }: ReportWorld, stack: Stack, update: Update): Update[] {
-  const commits = [commitOf(update), specOf(stack)?.commit].filter((commit) => commit !== undefined);
+  const commits = new Set([commitOf(update), specOf(stack)?.commit].filter((commit) => commit !== undefined));
   const parent = pullRequestNumberOf(stack) === undefined ? undefined : parentOf(stack);
   if (!parent) return [];
   return stacks
     .byIndex(previewOwnerIndex, parent.uid)
-    .filter((other) => commits.includes(specOf(other)?.commit ?? "") && other.metadata.uid !== stack.metadata.uid)
+    .filter((other) => commits.has(specOf(other)?.commit ?? "") && other.metadata.uid !== stack.metadata.uid)
     .flatMap((other) => updates.byIndex(workspaceIndex, keyOf(other)).filter((each) => isUpdateOf(each, other)));
 }
 
