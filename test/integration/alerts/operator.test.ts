@@ -49,10 +49,23 @@ async function start(namespace: string, credentials: Credentials): Promise<Runni
 const leads = async ({ scrape }: Running): Promise<boolean> =>
   /^leader_election_master_status\{.*\} 1$/m.test((await scrape()).text);
 
-/** A poll is counted after the response, so the server knows of it earlier. */
-function failedPolls({ text }: Scrape): number {
-  const counts = [...text.matchAll(/^git_polls_total\{.*result="(?:auth|unreachable|refused)"\} (\d+)$/gm)];
-  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+const failedPolls = /^git_polls_total\{.*result="(?:auth|unreachable|refused)"\} (\d+)$/gm;
+const deniedRequests = /^rest_client_requests_total\{.*code="403".*\} (\d+)$/gm;
+const reconcileErrors = /^controller_runtime_reconcile_errors_total\{.*\} (\d+)$/gm;
+
+const total = ({ text }: Scrape, counter: RegExp): number =>
+  [...text.matchAll(counter)].reduce((sum, [, count]) => sum + Number(count), 0);
+
+/**
+ * The metrics when each of these counters is higher than before. A server knows of a request earlier: the operator counts
+ * it after the response, and the error that it causes after the pass.
+ */
+async function grown({ scrape }: Running, before: Scrape, counters: readonly RegExp[]): Promise<Scrape> {
+  const attempt = async (): Promise<Scrape | undefined> => {
+    const now = await scrape();
+    return counters.every((counter) => total(now, counter) > total(before, counter)) ? now : undefined;
+  };
+  return await waitFor(attempt, { what: `growth of ${counters.join(" and ")}`, timeoutMs: 90_000 });
 }
 
 interface Recorded {
@@ -107,15 +120,11 @@ test(
     const alone = { ...standby, text: off(standby.text, "leader_election_lease_held") };
     await expectAlerts("without a leader", { scrapes: [alone, alone] }, noLeader);
 
-    const isDenied = ({ isWrite, path }: { isWrite: boolean; path: string }) => isWrite && path.includes("/stacks/");
-    proxy.on((request) => (isDenied(request) ? { status: 403 } : undefined));
+    proxy.on(({ isWrite, path }) => (isWrite && path.includes("/stacks/") ? { status: 403 } : undefined));
     await scene.stack("denied", { projectRepo: "https://git.example.com/denied", branch: "main" });
-    const denials = (): number => proxy.requests.filter(isDenied).length;
-    const untilDenied = async (count: number): Promise<Scrape> => {
-      await waitFor(() => denials() >= count, { what: `${count} denied requests`, timeoutMs: 60_000 });
-      return await running.scrape();
-    };
-    const scrapes = [await untilDenied(3), await untilDenied(5)] as const;
+    const counters = [deniedRequests, reconcileErrors];
+    const deniedOnce = await grown(running, scrape, counters);
+    const scrapes = [deniedOnce, await grown(running, deniedOnce, counters)] as const;
     const firing = { PulumiOperatorRequestsRejected: 1, PulumiOperatorErrors: 1 };
     await expectAlerts("denied", { scrapes, repeated: longestBackoff }, firing);
   },
@@ -150,11 +159,9 @@ test(
     expect(await scene.client.find(workspaces, scene.ref("pending"))).toBeDefined();
     const before = await running.scrape();
     await scene.annotate("unavailable", { "pulumi.com/reconciliation-request": "again" });
-    const hasFailedAgain = async () => failedPolls(await running.scrape()) > failedPolls(before);
-    await waitFor(hasFailedAgain, { what: "another poll that fails", timeoutMs: 90_000 });
     await expectAlerts(
       "in trouble",
-      { scrapes: [before, await running.scrape()] },
+      { scrapes: [before, await grown(running, before, [failedPolls])] },
       {
         PulumiWorkspacePodPending: 1,
         PulumiStackStalled: 2, // without-secret and unavailable
