@@ -27,7 +27,7 @@ export async function writeConfigFiles(layout: Layout): Promise<void> {
     "kubelet-second.yaml": json(kubeletConfig(layout, secondNode)),
     "resolv.conf": `nameserver ${network.resolver}\n`,
     Corefile: corefile(layout),
-    "bootstrap.yaml": bootstrapObjects.map(json).join("---\n"),
+    "bootstrap.json": json({ apiVersion: "v1", kind: "List", items: bootstrapObjects }),
   };
   for (const [name, content] of Object.entries(files)) await writeFile(join(layout.config, name), content);
 }

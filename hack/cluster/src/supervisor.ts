@@ -84,7 +84,7 @@ async function start(layout: Layout, images: readonly string[]): Promise<void> {
   // Before, these would fail and back off.
   startThose((name) => name !== "containerd" && !apiServer.has(name));
   await until("the bootstrap objects to be applied", async () => {
-    return (await kubectl(layout, "apply", "-f", join(layout.config, "bootstrap.yaml"))) === 0;
+    return (await kubectl(layout, "apply", "-f", join(layout.config, "bootstrap.json"))) === 0;
   });
   await writePhase(layout, "waiting for the node");
   await until("the node to be Ready", async () => {
