@@ -69,7 +69,7 @@ bench: setup ## Measures the installed operator, this one or the Go operator (QU
 	@$(BUN) bench/main.ts
 
 faults: setup ## Kills the operator before and after each of its writes and calls; takes half an hour
-	@$(CLUSTER) tools kube pulumi pulumi-language-yaml
+	@$(CLUSTER) tools kube pulumi quick-pulumi pulumi-language-yaml
 	@$(BUN) test/faults/main.ts
 
 simulate: setup ## Runs the operator in simulated clusters with faults (SEEDS=1000, SEED=42 repeats one, MUTANTS=1 plants mistakes; docs/simulation.md)

@@ -10,13 +10,14 @@ export class CountingCli {
   readonly #blocked: string;
   #seen = 0;
 
-  constructor(folder: string) {
+  /** Benchmarks measure the unchanged CLI; tests start the quick one. */
+  constructor(folder: string, cli: "pulumi" | "quick-pulumi") {
     this.path = join(folder, "pulumi");
     this.#log = join(folder, "runs.log");
     this.#blocked = join(folder, "blocked");
     const record = `printf '%s\\n' "$*" >> '${this.#log}'`;
     const wait = `case "$*" in *' preview '*) while [ -e '${this.#blocked}' ]; do sleep 0.1; done;; esac`;
-    writeFileSync(this.path, `#!/bin/sh\n${record}\n${wait}\nexec '${toolPath("pulumi")}' "$@"\n`);
+    writeFileSync(this.path, `#!/bin/sh\n${record}\n${wait}\nexec '${toolPath(cli)}' "$@"\n`);
     chmodSync(this.path, 0o755);
   }
 

@@ -98,7 +98,7 @@ export class Lifecycle implements AsyncDisposable {
     const { crashMode = "kill", environment } = options;
     this.#operators = new Operators({ ...own, program: stage.programs.operator, crashMode, environment });
     this.#injector = new FaultInjector({ ...options, fuse: this.#fuse, crash });
-    this.#cli = new CountingCli(this.#folder);
+    this.#cli = new CountingCli(this.#folder, "quick-pulumi");
     this.#kubelet = new FakeKubelet({
       ...own,
       agent: stage.programs.agent,

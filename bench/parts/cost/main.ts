@@ -78,7 +78,7 @@ class Bed {
       namespace: this.#place.name,
       folder: this.#folder,
       agent: this.#stage.programs.agent,
-      pulumi: new CountingCli(this.#folder).path,
+      pulumi: new CountingCli(this.#folder, "pulumi").path,
       arrive: () => undefined,
       crash: () => Promise.resolve(),
     });

@@ -84,7 +84,7 @@ class Bed {
           home: this.#tenant.namespace.name,
           folder,
           agent: this.#stage.programs.agent,
-          pulumi: new CountingCli(folder).path,
+          pulumi: new CountingCli(folder, "pulumi").path,
           arrive: () => undefined,
           crash: () => Promise.resolve(),
         }),

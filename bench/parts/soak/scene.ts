@@ -56,7 +56,7 @@ export class Scene implements AsyncDisposable {
     this.kubelet = new FakeKubelet({
       ...own,
       agent: stage.programs.agent,
-      pulumi: new CountingCli(this.folder).path,
+      pulumi: new CountingCli(this.folder, "pulumi").path,
       arrive: (method, workspace) =>
         this.#isDisturbed ? this.#injector.arrive(`rpc ${method} ${workspace}`) : undefined,
       crash,

@@ -227,7 +227,7 @@ export class AlertStage implements AsyncDisposable {
       home: release,
       agent,
       nodes,
-      pulumi: new CountingCli(folder).path,
+      pulumi: new CountingCli(folder, "quick-pulumi").path,
       arrive: () => undefined,
       crash: () => Promise.resolve(),
     });
