@@ -1,5 +1,5 @@
 /** `make faults`: the operator is killed before and after every write and every call that it makes. */
-import { stopSharedApiServer, newSeed } from "@pko/testkit";
+import { newSeed, stopShared } from "@pko/testkit";
 
 import { runCampaign, type Report, type Tally } from "./campaign.ts";
 import { faults } from "./judgement.ts";
@@ -41,7 +41,7 @@ async function main(): Promise<boolean> {
     return isPassed([...report.values()]);
   } finally {
     await stage[Symbol.asyncDispose]();
-    await stopSharedApiServer();
+    await stopShared();
   }
 }
 

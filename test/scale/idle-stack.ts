@@ -4,7 +4,7 @@
  */
 import type { Stack, Update } from "@pko/api";
 import { updates } from "@pko/operator";
-import { stopSharedApiServer } from "@pko/testkit";
+import { stopShared } from "@pko/testkit";
 
 import { StackScene } from "../integration/stack/scene.ts";
 
@@ -35,6 +35,6 @@ function isAtRest({ metadata, status }: Stack): boolean {
 
 if (import.meta.main) {
   console.log(JSON.stringify(await idleStack()));
-  await stopSharedApiServer();
+  await stopShared();
   process.exit(0);
 }

@@ -12,7 +12,7 @@ import { parseArgs } from "node:util";
 
 import { repositoryRoot } from "@pko/cluster";
 import { stacks } from "@pko/operator";
-import { stopSharedApiServer } from "@pko/testkit";
+import { stopShared } from "@pko/testkit";
 
 import { replacePart } from "../../../test/runner/page-part.ts";
 import { operatorErrors, unexpected } from "../../../test/logs/errors.ts";
@@ -61,7 +61,7 @@ async function main(): Promise<boolean> {
     }
     return passed;
   } finally {
-    await stopSharedApiServer();
+    await stopShared();
     rmSync(folder, { recursive: true, force: true });
   }
 }

@@ -23,7 +23,7 @@ export interface ApiServer {
   readonly url: string;
   /** For benchmarks that read its CPU time. */
   readonly pid: number;
-  /** etcd's JSON API, for benchmarks that store many objects at once. */
+  /** etcd's JSON API, for what would take many requests. */
   readonly etcdUrl: string;
   /** The CA of server and clients, in PEM. */
   readonly authority: Authority;
@@ -101,10 +101,9 @@ async function start(folder: string, { env = {} }: ApiServerOptions): Promise<Ap
 
 type Identities = Pick<ApiServer, keyof ApiServer & (keyof Layout | `client${string}` | `credentials${string}`)>;
 
-function identities({ url, authority, kubeconfig, admin, adminToken }: Layout): Identities {
-  const credentials = staticCredentials({ server: url, tls: { ca: authority.cert, ...admin } });
+function identities({ url, authority, kubeconfig, adminToken }: Layout): Identities {
   // The API server verifies the signatures of a client certificate for each request, but only looks up a token.
-  const withToken = staticCredentials({ server: url, token: adminToken, tls: { ca: authority.cert } });
+  const credentials = staticCredentials({ server: url, token: adminToken, tls: { ca: authority.cert } });
   const credentialsFor = async ({ name, group }: User): Promise<Credentials> => {
     const pair = await authority.issue({ commonName: name, ...(group !== undefined && { organization: group }) });
     return staticCredentials({ server: url, tls: { ca: authority.cert, ...pair } });
@@ -115,7 +114,7 @@ function identities({ url, authority, kubeconfig, admin, adminToken }: Layout): 
     kubeconfig,
     credentials,
     credentialsFor,
-    client: connect(withToken, patience),
+    client: connect(credentials, patience),
     clientFor: async (user, options) => connect(await credentialsFor(user), { ...patience, ...options }),
   };
 }

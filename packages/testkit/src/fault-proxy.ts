@@ -53,7 +53,7 @@ export interface FaultProxy
   readonly url: string;
   /** The CA of the proxy's certificate, in PEM. */
   readonly ca: string;
-  /** Credentials for the API server through the proxy. Requests without a token use the target's credentials. */
+  /** Credentials for the API server through the proxy. Requests without a token use the target's. */
   readonly credentials: Credentials;
   /** The text of a kubeconfig with these credentials, for another process. */
   readonly kubeconfig: string;
@@ -70,6 +70,7 @@ export interface FaultProxy
   close(): Promise<void>;
 }
 
+/** `target` has a token. */
 export async function faultProxy(target: Credentials): Promise<FaultProxy> {
   const authority = await createCa("fault proxy");
   const certificate = await authority.issue({ commonName: "fault-proxy", ips: ["127.0.0.1"], dns: ["localhost"] });
@@ -195,15 +196,13 @@ async function forward({ target, journal, request, cut }: Exchange, recorded: Pr
   const headers = new Headers(request.headers);
   headers.delete("host");
   headers.set("accept-encoding", "identity");
-  if (token !== undefined && !headers.has("authorization")) headers.set("authorization", `Bearer ${token}`);
-  // A request with its own token must not also use the target's client certificate.
-  const { cert: _, key: __, ...anonymous } = tls;
+  if (!headers.has("authorization")) headers.set("authorization", `Bearer ${token}`);
   try {
     const response = await fetch(`${target.server}${recorded.path}?${recorded.query.toString()}`, {
       method: recorded.method,
       headers,
       ...(recorded.body !== "" && { body: recorded.body }),
-      tls: headers.has("authorization") && token === undefined ? anonymous : tls,
+      tls,
       signal: request.signal,
       keepalive: false,
     });

@@ -7,9 +7,10 @@ import { dependencyFolder, toolPath } from "@pko/cluster";
 
 import { spawnChild } from "./child-process.ts";
 import { freePort } from "./free-port.ts";
+import { shared } from "./shared.ts";
 import { waitFor } from "./wait-for.ts";
 
-export interface Gitea extends AsyncDisposable {
+export interface Gitea {
   /** Without a slash at the end. */
   readonly url: string;
   /** Of an administrator, who owns the repositories. */
@@ -20,6 +21,7 @@ export interface Gitea extends AsyncDisposable {
   /** Calls its API; throws if the response is an error. */
   api<T = unknown>(method: string, path: string, body?: object): Promise<T>;
   log(): Promise<string>;
+  stop(): Promise<void>;
 }
 
 const user = "tester";
@@ -27,8 +29,10 @@ const password = "a password of the tests";
 /** nobody: Gitea does not run as root. */
 const account = 65_534;
 
-/** `make test` builds it. */
-export async function startGitea(): Promise<Gitea> {
+/** `make test` builds it. Each test has its own repository. */
+export const sharedGitea = shared(startGitea, (gitea) => gitea.stop());
+
+async function startGitea(): Promise<Gitea> {
   const folder = mkdtempSync(join(tmpdir(), "pko-gitea-"));
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -58,7 +62,7 @@ export async function startGitea(): Promise<Gitea> {
     token,
     api: (method, path, body) => call({ url, token }, { method, path, body }),
     log: () => child.log(),
-    async [Symbol.asyncDispose]() {
+    async stop() {
       await child.stop("SIGKILL");
       rmSync(folder, { recursive: true, force: true });
     },

@@ -25,6 +25,27 @@ test("removing a test namespace deletes its objects, even those with finalizers"
   expect((await client.list(builtin.configMaps, { namespace: name })).items).toEqual([]);
 });
 
+test("a watch sees that the objects of a removed test namespace are deleted", async () => {
+  const namespace = await testNamespace();
+  const { client, name } = namespace;
+  const names = Array.from({ length: 20 }, (_, index) => `object-${index}`);
+  await Promise.all(
+    names.map((each) => {
+      const metadata = { name: each, namespace: name };
+      return client.create(builtin.configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata });
+    }),
+  );
+  const { resourceVersion } = await client.list(builtin.configMaps, { namespace: name });
+  await namespace.remove();
+  const left = new Set(names);
+  for await (const event of client.watch(builtin.configMaps, { namespace: name, resourceVersion })) {
+    if (event.type === "DELETED") left.delete(event.object.metadata.name ?? "");
+    if (left.size === 0) break;
+  }
+  // Lists come from the same cache as watches.
+  expect((await client.list(builtin.configMaps, { namespace: name })).items).toEqual([]);
+});
+
 const port = { port: 80 };
 const backend = { service: { name: "held", port: { number: 80 } } };
 

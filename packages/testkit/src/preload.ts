@@ -2,7 +2,7 @@
 import { afterAll } from "bun:test";
 
 import { removePrograms } from "./program.ts";
-import { stopSharedApiServer } from "./shared-api-server.ts";
+import { stopShared } from "./shared.ts";
 
-afterAll(stopSharedApiServer, 30_000);
+afterAll(stopShared, 30_000);
 afterAll(removePrograms);

@@ -5,7 +5,14 @@ import { join } from "node:path";
 
 import { repositoryRoot } from "@pko/cluster";
 
-type ProgramName = "agent" | "cli" | "operator";
+const sources = {
+  agent: "packages/agent/src/main.ts",
+  cli: "packages/cli/src/main.ts",
+  operator: "packages/operator/src/main.ts",
+  "leader-replica": "test/integration/kube/leader-replica.ts",
+} as const;
+
+type ProgramName = keyof typeof sources;
 
 /** The folder of this process, if there is none for all processes of the run. */
 let ownFolder: string | undefined;
@@ -29,7 +36,7 @@ export function programPath(name: ProgramName): string {
 
 /** Synchronous, so that constructors can call it. */
 function bundle(name: ProgramName, path: string): void {
-  const source = join(repositoryRoot, `packages/${name}/src/main.ts`);
+  const source = join(repositoryRoot, sources[name]);
   // Another process may be writing the same file.
   const draft = `${path}.${process.pid}.js`;
   const { success, stderr } = Bun.spawnSync([process.execPath, "build", "--target=bun", source, `--outfile=${draft}`]);

@@ -1,19 +1,18 @@
 /** A fleet of several pages of the API server: only what is visible is in the page, and all of it can be reached and searched. */
 import { stackKind, type Stack } from "@pko/api";
 import { limits } from "@pko/console/contract";
-import { waitFor } from "@pko/testkit";
+import { storeObjects, waitFor } from "@pko/testkit";
 import { expect, setDefaultTimeout, test } from "bun:test";
 
 import { stacks } from "../api/install.ts";
-import { BrowserStage, stalled } from "./browser-stage.ts";
+import { ago, BrowserStage, stalled } from "./browser-stage.ts";
 
 const timeoutMs = 300_000;
 setDefaultTimeout(timeoutMs);
 
-/** `bench/parts/console` has 10,000, without a real API server, to which writing them takes most of a minute. */
+/** `bench/parts/console` has 10,000, without a real API server. */
 const count = 4 * limits.pageSize;
 const namespace = "large";
-const writers = 32;
 const nameAt = (index: number): string => `stack-${String(index).padStart(5, "0")}`;
 
 function stackAt(index: number): Stack {
@@ -22,23 +21,26 @@ function stackAt(index: number): Stack {
   return {
     apiVersion,
     kind,
-    metadata: { name: nameAt(index), namespace },
+    metadata: {
+      name: nameAt(index),
+      namespace,
+      uid: crypto.randomUUID(),
+      generation: 1,
+      creationTimestamp: ago(3600),
+    },
     spec: { stack: "dev", projectRepo: repository, branch: "main" },
   };
 }
 
-async function createStacks({ client }: BrowserStage): Promise<void> {
-  const indexes = Array.from({ length: count }, (_, index) => index).values();
-  const write = async (): Promise<void> => {
-    for (const index of indexes) await client.create(stacks, stackAt(index));
-  };
-  await Promise.all(Array.from({ length: writers }, write));
+async function storeStacks({ server }: BrowserStage): Promise<void> {
+  const objects = Array.from({ length: count }, (_, index) => ({ resource: stacks, object: stackAt(index) }));
+  await storeObjects(server.etcdUrl, objects);
 }
 
 test("thousands of Stacks are listed, scrolled and searched", async () => {
   await using stage = await BrowserStage.set();
   await stage.namespace(namespace);
-  await createStacks(stage);
+  await storeStacks(stage);
   await stage.status(`${namespace}/${nameAt(1777)}`, stalled("UpdateFailed", "the one that fails"));
   const { page } = await stage.admin();
   const subtitle = page.locator(".subtitle");

@@ -33,11 +33,11 @@ export async function servedRights(admin: Credentials): Promise<Right[]> {
 }
 
 async function discover(admin: Credentials, path: string): Promise<readonly Discovered[]> {
-  const { tls } = await admin.access();
+  const { token, tls } = await admin.access();
   const response = await fetchTransport({
     method: "GET",
     url: `${admin.server}${path}`,
-    headers: { accept },
+    headers: { accept, authorization: `Bearer ${token}` },
     tls,
     signal: AbortSignal.timeout(30_000),
     freshConnection: false,

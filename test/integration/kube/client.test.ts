@@ -55,6 +55,7 @@ const failureOf = async (call: Promise<unknown>): Promise<unknown> => {
   }
   throw new Error("the call did not fail");
 };
+const withCertificate = () => space.server.credentialsFor({ name: "admin", group: "system:masters" });
 const applied = (name: string, data: Record<string, string>) => ({ ...configMap(name, data), metadata: ref(name) });
 
 describe("discovery", () => {
@@ -237,8 +238,8 @@ describe("identity", () => {
   });
 
   test("a server whose certificate has another name is accepted if that is the configured server name", async () => {
-    const { url, authority, credentials } = space.server;
-    const { tls } = await credentials.access();
+    const { url, authority } = space.server;
+    const { tls } = await (await withCertificate()).access();
     const named = (serverName: string) =>
       connect(staticCredentials({ server: url, tls: { ...tls, ca: authority.cert, serverName } }));
     expect((await named("kubernetes.default.svc").list(builtin.namespaces)).items.length).toBeGreaterThan(0);
@@ -259,7 +260,7 @@ test("an HTTP proxy sees only the destination of a connection, not its contents"
   });
   await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
   const { port } = proxy.address() as AddressInfo;
-  const behind = connect({ ...space.server.credentials, proxy: `http://127.0.0.1:${port}` });
+  const behind = connect({ ...(await withCertificate()), proxy: `http://127.0.0.1:${port}` });
   expect((await behind.list(builtin.namespaces)).items.length).toBeGreaterThan(0);
   expect(tunnelled).toEqual([new URL(space.server.url).host]);
   proxy.closeAllConnections();

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { constants } from "node:os";
 
 import { builtin, type Client } from "@pko/kube";
-import { testNamespace, waitFor, type TestNamespace } from "@pko/testkit";
+import { programPath, testNamespace, waitFor, type TestNamespace } from "@pko/testkit";
 import { leaseName, writeLabel } from "./leader-replica.ts";
 
 /** A write with its etcd revision: the order that all replicas share. */
@@ -108,11 +108,10 @@ class Replica {
 
   constructor(name: string, options: { kubeconfig: string; namespace: string; fenced: boolean }) {
     this.name = name;
-    const script = new URL("leader-replica.ts", import.meta.url).pathname;
     const { kubeconfig, namespace, fenced } = options;
     const args = [kubeconfig, namespace, name, fenced ? "fenced" : "open"];
     // The kernel kills it when the test ends for any reason.
-    const command = ["setpriv", "--pdeathsig", "KILL", "--", process.execPath, script, ...args];
+    const command = ["setpriv", "--pdeathsig", "KILL", "--", process.execPath, programPath("leader-replica"), ...args];
     const stderr = Bun.file(`${kubeconfig}.${name}.log`);
     this.#child = Bun.spawn(command, { stdin: "ignore", stdout: "ignore", stderr });
   }

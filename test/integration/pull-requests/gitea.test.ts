@@ -1,7 +1,7 @@
 /** A real forge: Gitea reports pull requests with its own webhooks, and shows what their previews have found. */
 import { expect, test } from "bun:test";
 
-import { startGitea, waitFor, type Gitea } from "@pko/testkit";
+import { sharedGitea, waitFor, type Gitea } from "@pko/testkit";
 
 import { decide } from "../approvals/decide.ts";
 import { putSecret } from "../report/scene.ts";
@@ -9,7 +9,8 @@ import { StackScene, testTimeoutMs } from "../stack/scene.ts";
 import { createReceiver, createSecret, receiverReady, secret, startReplica } from "../webhooks/scene.ts";
 import { isAwaiting, isShown, reviewControllers } from "./scene.ts";
 
-const path = "/repos/tester/web";
+const repository = "tester/shop";
+const path = `/repos/${repository}`;
 
 interface Written {
   readonly commit: { readonly sha: string };
@@ -46,15 +47,15 @@ async function followWebhooks(gitea: Gitea, scene: StackScene): Promise<void> {
 test(
   "a pull request is previewed when it is labeled and pushed, and its merge is approved and applied, all within the interval",
   async () => {
-    await using gitea = await startGitea();
+    const gitea = await sharedGitea();
     await using scene = await StackScene.open("without operator");
-    await gitea.api("POST", "/user/repos", { name: "web", auto_init: true, default_branch: "main" });
+    await gitea.api("POST", "/user/repos", { name: "shop", auto_init: true, default_branch: "main" });
     await putSecret(scene, gitea.token);
     await followWebhooks(gitea, scene);
     // The API and the repository are derived from the URL.
     const report = { type: "Gitea" as const, secretRef: { name: "forge" } };
     const pullRequests = { labels: ["preview"] };
-    const projectRepo = `${gitea.url}/tester/web.git`;
+    const projectRepo = `${gitea.url}/${repository}.git`;
     const approval = { required: "Always" } as const;
     await scene.stack("web", { projectRepo, branch: "main", pullRequests, report, approval });
     const first = await isAwaiting(scene);

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 
 import { forge, forgeHttp } from "@pko/forge";
-import { startGitea, waitFor, type Gitea } from "@pko/testkit";
+import { sharedGitea, waitFor, type Gitea } from "@pko/testkit";
 
 import { StackScene, testTimeoutMs } from "../stack/scene.ts";
 import { createReceiver, createSecret, receiverReady, secret, startReplica } from "../webhooks/scene.ts";
@@ -43,7 +43,7 @@ const isReported =
 test(
   "Gitea reports a push, and shows statuses and one comment for each pull request",
   async () => {
-    await using gitea = await startGitea();
+    const gitea = await sharedGitea();
     await using scene = await StackScene.open("without operator");
     const replica = await startReplica(scene);
     await startOperator(scene, { isAlone: true });
