@@ -6,6 +6,7 @@ import { classRules, crdRules, metricsAuthRules, ownRules, servedRules, type Rul
 import {
   builtin,
   connect,
+  isAlreadyExists,
   isNotFound,
   mayUser,
   resource,
@@ -43,8 +44,9 @@ export async function operatorAccount(options: AccountOptions): Promise<Operator
   const { admin, home } = options;
   const client = connect(admin, patience);
   const name = `operator-${crypto.randomUUID().slice(0, 8)}`;
-  const grants = operatorGrants(name, options);
-  const objects = [serviceAccount(name, home), ...grants.flatMap((grant) => roleAndBinding(grant, { name, home }))];
+  const grants = operatorGrants(options);
+  await createRoles(admin, client, grants);
+  const objects = [serviceAccount(name, home), ...grants.map((grant) => bindingTo({ name, home }, grant))];
   await Promise.all(objects.map(([resource, object]) => client.create(resource, object)));
   const token = await serviceAccountToken(client, { namespace: home, name }, 86_400);
   await Promise.all(grants.map((grant) => waitUntilEffective(client, grant, reviewedUser({ name, home }))));
@@ -69,6 +71,7 @@ interface Identity {
 }
 
 interface Grant {
+  /** Of the role, a ClusterRole: a RoleBinding grants its rules in one namespace. */
   readonly name: string;
   readonly rules: readonly Rule[];
   /** The whole cluster if absent. */
@@ -76,24 +79,28 @@ interface Grant {
 }
 
 /** Like templates/rbac.yaml of the chart, but with one role for each scope: each object costs a scene several requests. */
-function operatorGrants(name: string, { home, namespaces, withoutClasses }: AccountOptions): Grant[] {
+function operatorGrants({ home, namespaces, withoutClasses }: AccountOptions): Grant[] {
   const inCluster = [...crdRules, ...(withoutClasses ? [] : classRules), ...metricsAuthRules];
   const rules = new Map<string | undefined, readonly Rule[]>([[home, ownRules]]);
   for (const scope of namespaces ?? [undefined]) rules.set(scope, [...(rules.get(scope) ?? []), ...servedRules]);
   rules.set(undefined, [...(rules.get(undefined) ?? []), ...inCluster]);
-  return Array.from(rules, ([namespace, rules]) => ({ name, rules, ...(namespace !== undefined && { namespace }) }));
+  return Array.from(rules, ([namespace, rules]) => ({
+    name: roleName(rules),
+    rules,
+    ...(namespace !== undefined && { namespace }),
+  }));
 }
+
+const roleName = (rules: readonly Rule[]): string => `operator-${Bun.hash(JSON.stringify(rules)).toString(36)}`;
 
 const group = "rbac.authorization.k8s.io";
 
 const rbacKind = (kind: string, plural: string): Resource =>
   resource<KubeObject>({ apiVersion: `${group}/v1`, kind, plural, namespaced: !kind.startsWith("Cluster") });
 
-const inNamespace = [rbacKind("Role", "roles"), rbacKind("RoleBinding", "rolebindings")] as const;
-const inCluster = [
-  rbacKind("ClusterRole", "clusterroles"),
-  rbacKind("ClusterRoleBinding", "clusterrolebindings"),
-] as const;
+const clusterRoles = rbacKind("ClusterRole", "clusterroles");
+const roleBindings = rbacKind("RoleBinding", "rolebindings");
+const clusterRoleBindings = rbacKind("ClusterRoleBinding", "clusterrolebindings");
 
 type Created = readonly [Resource, KubeObject];
 
@@ -102,21 +109,34 @@ const serviceAccount = (name: string, namespace: string): Created => [
   { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace } },
 ];
 
-function roleAndBinding({ name, rules, namespace }: Grant, account: Identity): Created[] {
-  const [role, binding] = namespace === undefined ? inCluster : inNamespace;
-  const metadata = { name, ...(namespace !== undefined && { namespace }) };
-  const roleRef = { apiGroup: group, kind: role.kind, name };
-  const subjects = [{ kind: "ServiceAccount", name: account.name, namespace: account.home }];
-  const of = (kind: Resource, more: object): KubeObject => ({
-    apiVersion: kind.apiVersion,
-    kind: kind.kind,
-    metadata,
-    ...more,
-  });
-  return [
-    [role, of(role, { rules })],
-    [binding, of(binding, { roleRef, subjects })],
-  ];
+function bindingTo({ name, home }: Identity, grant: Grant): Created {
+  const binding = grant.namespace === undefined ? clusterRoleBindings : roleBindings;
+  const { apiVersion, kind } = binding;
+  const metadata = { name, ...(grant.namespace !== undefined && { namespace: grant.namespace }) };
+  const roleRef = { apiGroup: group, kind: clusterRoles.kind, name: grant.name };
+  const subjects = [{ kind: "ServiceAccount", name, namespace: home }];
+  return [binding, { apiVersion, kind, metadata, roleRef, subjects } as KubeObject];
+}
+
+/** The names of the roles of a server, by its admin. */
+const existing = new WeakMap<Credentials, Set<string>>();
+
+/** The roles stay, so that later accounts only need bindings. The name of a role is a digest of its rules, so it always has these. */
+async function createRoles(admin: Credentials, client: Client, grants: readonly Grant[]): Promise<void> {
+  const known = existing.get(admin) ?? new Set();
+  existing.set(admin, known);
+  const missing = grants.filter(({ name }) => !known.has(name));
+  await Promise.all(missing.map((grant) => createRole(client, grant)));
+  for (const { name } of missing) known.add(name);
+}
+
+async function createRole(client: Client, { name, rules }: Grant): Promise<void> {
+  const { apiVersion, kind } = clusterRoles;
+  try {
+    await client.create(clusterRoles, { apiVersion, kind, metadata: { name }, rules } as KubeObject);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
 }
 
 const reviewedUser = ({ name, home }: Identity): object => ({
