@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { givenKubeconfig } from "@pko/cluster";
 
 import { runJob, type JobEnvironment } from "./runner/jobs.ts";
+import { whenIdle } from "./runner/machine.ts";
 import { skipReason } from "./runner/other-clusters.ts";
 import { runPool } from "./runner/pool.ts";
 import { addReports, brokenReport, skippedReport, slowest, summary, type Report } from "./runner/report.ts";
@@ -20,7 +21,9 @@ import { recordResult } from "./runner/results.ts";
 import { jobFor, jobsIn, suiteNames, suites, type Job, type Suite, type SuiteName } from "./runner/suites.ts";
 
 /** End-to-end tests mostly wait, so three jobs at a time keep two cores busy. With more, each of them only waits longer for a core. */
-const width = Number(process.env["TEST_WIDTH"] || 3);
+const wantedWidth = process.env["TEST_WIDTH"];
+/** While several of them wait for a minute, there is time for others. */
+const poolSize = wantedWidth ? { width: Number(wantedWidth) } : { width: 3, extra: { width: 2, whenIdle } };
 
 async function main(names: readonly string[]): Promise<boolean> {
   const recorded = process.env["KEEP"] ? recordedSuites(names) : undefined;
@@ -92,7 +95,7 @@ async function runAll(jobs: readonly Job[], temporary: string): Promise<Report> 
       { jobs: using(undefined), environment: Promise.resolve(environment) },
       { jobs: shared.filter((job) => !isExclusive(job)), environment: opened.then((cluster) => cluster.environment) },
     ];
-    const pooled = await runPool(queues, width, runJob);
+    const pooled = await runPool(queues, poolSize, runJob);
     return addReports(pooled, (await opened).report);
   } finally {
     await opened;
@@ -127,7 +130,7 @@ async function openCluster(jobs: ClusterJobs, environment: JobEnvironment): Prom
 }
 
 const runInSeries = (jobs: readonly Job[], environment: JobEnvironment): Promise<Report> =>
-  runPool([{ jobs, environment: Promise.resolve(environment) }], 1, runJob);
+  runPool([{ jobs, environment: Promise.resolve(environment) }], { width: 1 }, runJob);
 
 async function prepareTools(jobs: readonly Job[]): Promise<boolean> {
   const tools = new Set(jobs.flatMap(({ suite }) => suites[suite].tools));

@@ -40,7 +40,7 @@ const settled = (): Promise<void> =>
 
 test("a free place goes to the queue with the fewest jobs running", async () => {
   const jobs = new Running();
-  const report = runPool([queue("abc"), queue("xyz")], 2, jobs.run);
+  const report = runPool([queue("abc"), queue("xyz")], { width: 2 }, jobs.run);
   await settled();
   expect(jobs.started).toEqual(["a", "x"]);
   await jobs.end("x");
@@ -55,7 +55,7 @@ test("a free place goes to the queue with the fewest jobs running", async () => 
 test("jobs wait for their environment, which takes one of the places while it is prepared", async () => {
   const jobs = new Running();
   const cluster = Promise.withResolvers<JobEnvironment | undefined>();
-  const report = runPool([queue("abc"), queue("xy", cluster.promise)], 3, jobs.run);
+  const report = runPool([queue("abc"), queue("xy", cluster.promise)], { width: 3 }, jobs.run);
   await settled();
   expect(jobs.started).toEqual(["a", "b"]);
   cluster.resolve(prepared);
@@ -69,7 +69,7 @@ test("jobs wait for their environment, which takes one of the places while it is
 test("workers without a job wait for an environment that is still being prepared", async () => {
   const jobs = new Running();
   const cluster = Promise.withResolvers<JobEnvironment | undefined>();
-  const report = runPool([queue("a"), queue("xyz", cluster.promise)], 3, jobs.run);
+  const report = runPool([queue("a"), queue("xyz", cluster.promise)], { width: 3 }, jobs.run);
   await settled();
   await jobs.end("a");
   cluster.resolve(prepared);
@@ -81,9 +81,29 @@ test("workers without a job wait for an environment that is still being prepared
 
 test("jobs do not run without their environment", async () => {
   const jobs = new Running();
-  const report = runPool([queue("a"), queue("x", Promise.resolve(undefined))], 2, jobs.run);
+  const report = runPool([queue("a"), queue("x", Promise.resolve(undefined))], { width: 2 }, jobs.run);
   await settled();
   await jobs.end("a");
   expect((await report).passed).toBe(1);
   expect(jobs.started).toEqual(["a"]);
+});
+
+test("a job more starts each time the machine is idle, and none after the last one", async () => {
+  const jobs = new Running();
+  const idle: (() => void)[] = [];
+  const whenIdle = (): Promise<void> => new Promise((resolve) => idle.push(resolve));
+  const report = runPool([queue("abcd")], { width: 1, extra: { width: 1, whenIdle } }, jobs.run);
+  await settled();
+  expect(jobs.started).toEqual(["a"]);
+  idle.shift()?.();
+  await settled();
+  expect(jobs.started).toEqual(["a", "b"]);
+  await jobs.end("b");
+  expect(jobs.started).toEqual(["a", "b"]);
+  await jobs.end("a");
+  idle.shift()?.();
+  await settled();
+  expect(jobs.started).toEqual(["a", "b", "c", "d"]);
+  await jobs.end("c", "d");
+  expect((await report).passed).toBe(4);
 });

@@ -75,7 +75,15 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     joinedFolders: {
       "test/integration/kube": ["packages/testkit/src", ...inIntegration("kube")],
       "test/integration/workspaces": inIntegration("agents", "ca", "ownership", "skew", "slots"),
-      "test/integration/messages": inIntegration("alerts", "notification", "pull-requests", "report", "webhooks"),
+      "test/integration/api": inIntegration("api", "cli"),
+      "test/integration/messages": inIntegration(
+        "alerts",
+        "approvals",
+        "notification",
+        "pull-requests",
+        "report",
+        "webhooks",
+      ),
     },
     // Helm and Argo CD render the chart and run the health checks, and docs mention their commands. promtool and Prometheus test the alerts.
     tools: [
@@ -125,10 +133,13 @@ const longestJobs: readonly string[] = [
   "test/integration/install",
   "test/integration/operator",
   "test/integration/api",
+  "test/integration/kube",
+  "test/integration/agent/timeouts.test.ts",
   "test/integration/agent/lifecycle.test.ts",
   "test/e2e/languages/languages.test.ts",
   "test/e2e/examples/examples.test.ts",
   "test/e2e/operator/lost-node.test.ts",
+  "test/e2e/control/timeouts.test.ts",
   "test/e2e/install/chart.test.ts",
   "test/e2e/control/drift.test.ts",
   "test/e2e/inputs/environment.test.ts",
