@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
-import { waitFor } from "@pko/testkit";
+import { shared, waitFor } from "@pko/testkit";
 import { chromium, type Browser, type BrowserContext, type Locator, type Page } from "playwright-core";
 
 import { browserPath } from "./browser-path.ts";
@@ -17,6 +17,9 @@ export async function launchBrowser(): Promise<Browser> {
     env: { ...process.env, TMPDIR: "/tmp" },
   });
 }
+
+/** The browser that all tests of a process share. Each visitor has a context of its own. */
+export const sharedBrowser = shared(launchBrowser, (browser) => browser.close());
 
 /** For everything that a page has to do. */
 const pageMs = 60_000;
@@ -82,15 +85,20 @@ export class Visitor {
 
   /** What axe-core finds, one line for each violation. */
   async violations(): Promise<string[]> {
-    await this.page.evaluate(axeSource);
+    if (!(await this.page.evaluate(() => "axe" in globalThis))) await this.page.evaluate(axeSource);
     const found = await this.page.evaluate(async () => {
-      const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
-      return (await axe.run()).violations;
+      const { axe } = globalThis as unknown as { axe: Axe };
+      return (await axe.run({ resultTypes: ["violations"] })).violations;
     });
     return found.map(
       ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`,
     );
   }
+}
+
+interface Axe {
+  /** Details of other results take time, and nobody reads them. */
+  run(options: { resultTypes: ["violations"] }): Promise<{ violations: Violation[] }>;
 }
 
 interface Violation {

@@ -14,9 +14,9 @@ import { startConsole, type Console } from "@pko/console";
 import { buildConsole } from "@pko/console/build";
 import { builtin, resource, timestamp, type Client, type Credentials } from "@pko/kube";
 import { removeNamespace, serviceAccountToken, type ApiServer, type FaultProxy } from "@pko/testkit";
-import type { Browser } from "playwright-core";
+import type { BrowserContext } from "playwright-core";
 
-import { launchBrowser, Visitor } from "../../browser/visitor.ts";
+import { sharedBrowser, Visitor } from "../../browser/visitor.ts";
 import { apiServerWithApi, stacks, updates } from "../api/install.ts";
 import { grant, type Rule } from "../harness/permissions.ts";
 import { stackStatuses } from "../harness/stack-status.ts";
@@ -53,19 +53,17 @@ const consoleAssets = async () => await (assets ??= buildConsole());
 export class BrowserStage implements AsyncDisposable {
   readonly server: ApiServer;
   readonly client: Client;
-  readonly #browser: Browser;
+  readonly #contexts: BrowserContext[] = [];
   readonly #consoles: Console[] = [];
   readonly #namespaces: string[] = [];
 
-  private constructor(server: ApiServer, browser: Browser) {
+  private constructor(server: ApiServer) {
     this.server = server;
     this.client = server.client;
-    this.#browser = browser;
   }
 
   static async set(): Promise<BrowserStage> {
-    const server = await apiServerWithApi();
-    return new BrowserStage(server, await launchBrowser());
+    return new BrowserStage(await apiServerWithApi());
   }
 
   /** A cluster admin, as with `kubectl pulumi ui`. */
@@ -98,7 +96,8 @@ export class BrowserStage implements AsyncDisposable {
   }
 
   async #visitor(url: string, { theme = "light", width = 1280, height = 800 }: Look): Promise<Visitor> {
-    const context = await this.#browser.newContext({
+    const browser = await sharedBrowser();
+    const context = await browser.newContext({
       colorScheme: theme,
       viewport: { width, height },
       locale: "en-US",
@@ -107,6 +106,7 @@ export class BrowserStage implements AsyncDisposable {
       // Of a proxy in front of the console.
       ignoreHTTPSErrors: true,
     });
+    this.#contexts.push(context);
     const page = await context.newPage();
     await page.clock.setFixedTime(now);
     return new Visitor(page, new URL(url).origin);
@@ -192,7 +192,7 @@ export class BrowserStage implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#browser.close();
+    await Promise.all(this.#contexts.map(async (each) => await each.close()));
     await Promise.all(this.#consoles.map(async (each) => await each.stop()));
     // The console shows the whole cluster, also to the tests of other files.
     for (const name of this.#namespaces) await removeNamespace(this.server, name);

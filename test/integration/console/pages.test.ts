@@ -92,52 +92,55 @@ const views: readonly View[] = [
   { path: "/nowhere", heading: "Not found", shows: ["There is no page /nowhere."] },
 ];
 
-const looks: readonly (readonly [string, Look])[] = [
-  ["light", { theme: "light" }],
-  ["dark", { theme: "dark" }],
-  ["narrow", { theme: "light", width: 360, height: 740 }],
-];
+const looks = {
+  light: { theme: "light", width: 1280, height: 800 },
+  dark: { theme: "dark", width: 1280, height: 800 },
+  narrow: { theme: "light", width: 360, height: 740 },
+} as const satisfies Record<string, Look>;
 
 let stage: BrowserStage;
-const visitors = new Map<string, Visitor>();
+let visitor: Visitor;
 
 beforeAll(async () => {
   stage = await BrowserStage.set();
   await openShop(stage);
-  for (const [name, look] of looks) visitors.set(name, await stage.admin(look));
+  visitor = await stage.admin();
 }, testTimeoutMs);
 
 afterAll(async () => await stage[Symbol.asyncDispose]());
 
-function visitor(name: string): Visitor {
-  const found = visitors.get(name);
-  if (!found) throw new Error(`there is no visitor ${name}`);
-  return found;
+/** Of the page that is open, and of those that are opened next. */
+async function changeLook(name: keyof typeof looks): Promise<void> {
+  const { theme, ...size } = looks[name];
+  await visitor.page.emulateMedia({ colorScheme: theme });
+  await visitor.page.setViewportSize(size);
 }
 
-async function showsAll({ path, heading, shows }: View): Promise<void> {
-  const light = visitor("light");
-  await light.open(path, heading);
-  const main = light.page.locator("main");
-  await waitFor(async () => {
-    const text = await light.text(main);
-    for (const each of shows) expect(text).toContain(each);
-    return true;
+/** Each test of a view continues with the page that the first one has opened. */
+describe.each(views)("$path", ({ path, heading, shows, image }) => {
+  test("shows what it should", async () => {
+    await changeLook("light");
+    await visitor.open(path, heading);
+    const main = visitor.page.locator("main");
+    await waitFor(async () => {
+      const text = await visitor.text(main);
+      for (const each of shows) expect(text).toContain(each);
+      return true;
+    });
   });
-}
 
-describe.each(views)("$path", ({ path, heading, shows }) => {
-  test("shows what it should", async () => await showsAll({ path, heading, shows }));
+  if (image !== undefined) {
+    test(`the screenshot ${image} shows the current page`, async () => await checkScreenshot(visitor.page, image));
+  }
 
-  test.each(looks.map(([name]) => name))("has no accessibility violations: %s", async (name) => {
-    const { page } = visitor(name);
-    if (name !== "light") await visitor(name).open(path, heading);
-    await waitFor(async () => (await page.locator(".loading").count()) === 0);
-    expect(await visitor(name).violations()).toEqual([]);
+  test.each(["light", "dark", "narrow"] as const)("has no accessibility violations: %s", async (name) => {
+    await changeLook(name);
+    await waitFor(async () => (await visitor.page.locator(".loading").count()) === 0);
+    expect(await visitor.violations()).toEqual([]);
   });
 
   test("fits a screen of 360 px", async () => {
-    const width = await visitor("narrow").page.evaluate(() => document.documentElement.scrollWidth);
+    const width = await visitor.page.evaluate(() => document.documentElement.scrollWidth);
     expect(width).toBeLessThanOrEqual(360);
   });
 });
@@ -214,16 +217,17 @@ async function isAccessible(visitor: Visitor): Promise<void> {
   expect(await isNarrowEnough(visitor)).toBe(true);
 }
 
-describe.each(["dark", "narrow"])("accessible: %s", (name) => {
+describe.each(["dark", "narrow"] as const)("accessible: %s", (name) => {
   test.each(states)("$name", async ({ arrange }) => {
-    await arrange(visitor(name));
-    await isAccessible(visitor(name));
+    await changeLook(name);
+    await arrange(visitor);
+    await isAccessible(visitor);
   });
 
   test("the sign-in page, what a user may not see, and the end of a session at a proxy", async () => {
     const rules = [{ apiGroups: ["pulumi.com"], resources: ["stacks"], verbs: ["get", "list", "watch"] }];
     const token = await stage.user(shop, `clerk-${name}`, rules);
-    const guest = await stage.visit(await stage.withTokens(), looks.find(([each]) => each === name)?.[1]);
+    const guest = await stage.visit(await stage.withTokens(), looks[name]);
     await guest.page.getByLabel("Token").fill("wrong");
     await guest.page.getByRole("button", { name: "Sign in" }).click();
     await guest.page.getByRole("alert").waitFor();
@@ -245,13 +249,4 @@ describe.each(["dark", "narrow"])("accessible: %s", (name) => {
     await isAccessible(guest);
     await guest.context.close();
   });
-});
-
-const pictured = views.flatMap(({ path, heading, shows, image }) =>
-  image === undefined ? [] : [{ path, heading, shows, image }],
-);
-
-test.each(pictured)("the screenshot $image shows the current page", async ({ path, heading, shows, image }) => {
-  await showsAll({ path, heading, shows });
-  await checkScreenshot(visitor("light").page, image);
 });
