@@ -9,6 +9,7 @@ import {
   applyTo,
   at,
   configMapProject,
+  execInPod,
   hasReason,
   isReady,
   kubectl,
@@ -69,11 +70,12 @@ test.concurrent(
     await applyTo(scene, ...Object.entries(levels).map(([name, spec]) => stack(name, spec)));
     await Promise.all(names.map((name) => stackUntil(scene, name, isReady)));
     const states = "cat /state/.pulumi/stacks/part/*.json";
-    expect((await readVolume(scene, states)).match(/::part"/g)?.length).toBe(names.length);
+    expect((await execInPod(scene, "network", states)).match(/::part"/g)?.length).toBe(names.length);
 
     await kubectl(["delete", "stacks", "--all", ...at(scene), "--timeout=300s"]);
-    expect(await readVolume(scene, states)).not.toContain('"urn"');
-    const destroys = await readDestroys();
+    const left = await readVolume(scene, `${history}; ${states}`);
+    expect(left).not.toContain('"urn"');
+    const destroys = parseDestroys(left);
     expect([...destroys.keys()].toSorted()).toEqual(names.toSorted());
     for (const [dependent, base] of dependencies) {
       const [first, then] = [destroys.get(dependent)?.endTime ?? Infinity, destroys.get(base)?.startTime ?? 0];
@@ -91,14 +93,13 @@ interface HistoryEntry {
   readonly endTime: number;
 }
 
-/** When each stack was destroyed, from the backend's history. */
-async function readDestroys(): Promise<Map<string, HistoryEntry>> {
-  const script = 'cd /state/.pulumi/history/part; for f in */*.history.json; do echo "$f" $(cat "$f"); done';
-  const lines = (await readVolume(scene, script)).split("\n").filter(Boolean);
-  const entries = lines.map((line): [string, HistoryEntry] => {
-    const [name = ""] = line.split("/");
-    return [name, JSON.parse(line.slice(line.indexOf("{"))) as HistoryEntry];
-  });
+/** Prints a line for each entry of the backend's history: its file and its content. */
+const history = 'cd /state/.pulumi/history/part; for f in */*.history.json; do echo "$f" $(cat "$f"); done';
+
+/** When each stack was destroyed, from what `history` prints. */
+function parseDestroys(text: string): Map<string, HistoryEntry> {
+  const lines = text.matchAll(/^([^/\n]+)\/\S+\.history\.json (.*)$/gm);
+  const entries = Array.from(lines, ([, name = "", entry = ""]) => [name, JSON.parse(entry) as HistoryEntry] as const);
   return new Map(entries.filter(([, { kind }]) => kind === "destroy"));
 }
 

@@ -21,7 +21,6 @@ import {
   newNamespace,
   newStack,
   newStackWithDestroy,
-  readVolume,
   readyMessage,
   removeNamespace,
   requestReconcile,
@@ -129,8 +128,8 @@ test(
 
     await annotateLease("-");
     await kubectl(["wait", "--for=delete", "stack/files", ...at(scene), "--timeout=240s"]);
-    expect(await readVolume(scene, "ls /state")).not.toContain("kept");
     await Promise.all(["website", "new"].map((name) => stackUntil(scene, name, isReady)));
+    expect(await execInPod(scene, "new", "ls /state")).not.toContain("kept");
     expect(await countUpdates("website")).toBe(2);
   },
   slow,

@@ -12,6 +12,7 @@ import {
   isNotFound,
   kubeconfigCredentials,
   resource,
+  type ApplyBody,
   type Client,
   type Credentials,
   type KubeObject,
@@ -19,6 +20,8 @@ import {
 } from "@pko/kube";
 import { kubectlFor, patience, waitFor, type Kubectl } from "@pko/testkit";
 import { test } from "bun:test";
+
+import { Watches } from "../../integration/harness/watches.ts";
 
 /** Shared by all test files of this process. */
 export const runFolder = mkdtempSync(join(tmpdir(), "pko-e2e-"));
@@ -46,10 +49,17 @@ export async function clusterClient(): Promise<Client> {
   return connect(await clusterCredentials(), patience);
 }
 
-/** The namespace of a test's objects, and a client for it. */
+/** The namespace of a test's objects, a client for it, and what changes in it. */
 export interface Place {
   readonly client: Client;
   readonly namespace: string;
+  readonly watches: Watches;
+}
+
+/** The caller disposes of the watches. */
+export async function placeIn(namespace: string): Promise<Place> {
+  const client = await clusterClient();
+  return { client, namespace, watches: new Watches({ client, namespace }) };
 }
 
 /** kubectl flags that select the namespace. */
@@ -78,7 +88,9 @@ async function isApiInstalled(): Promise<boolean> {
   const client = await clusterClient();
   const wanted = [...customResourceDefinitions(), ...(admissionPolicies() as KubeObject[])];
   const found = await Promise.all(
-    wanted.map((object) => client.find(clusterKind(object), { name: object.metadata.name ?? "" })),
+    wanted.map((object) =>
+      client.find(servedKind(object, { namespaced: false }), { name: object.metadata.name ?? "" }),
+    ),
   );
   const namespace = await client.find(builtin.namespaces, { name: operatorNamespace });
   const isSame = wanted.every((object, at) => contains(found[at], JSON.parse(JSON.stringify(object))));
@@ -96,14 +108,13 @@ interface CrdStatus {
   readonly conditions?: readonly { readonly type: string; readonly status: string }[];
 }
 
-const clusterKind = ({ apiVersion, kind }: KubeObject): Resource => {
+type ApiKind = Pick<KubeObject, "apiVersion" | "kind">;
+
+/** With the usual plural of its name. */
+const servedKind = ({ apiVersion, kind }: ApiKind, scope: Pick<Resource, "namespaced">): Resource => {
   const name = kind.toLowerCase();
-  return resource({
-    apiVersion,
-    kind,
-    plural: name.endsWith("y") ? `${name.slice(0, -1)}ies` : `${name}s`,
-    namespaced: false,
-  });
+  const plural = name.endsWith("y") ? `${name.slice(0, -1)}ies` : `${name}s`;
+  return resource({ apiVersion, kind, plural, ...scope });
 };
 
 /** Whether `whole`, which may have defaults of the API server in addition, has everything that `part` has. */
@@ -123,10 +134,18 @@ export async function apply(...objects: readonly object[]): Promise<void> {
   await kubectl(["apply", "-f", "-"], { input: JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }) });
 }
 
-/** Applies objects without a namespace to the namespace of `place`. */
-export async function applyTo(place: Pick<Place, "namespace">, ...objects: readonly object[]): Promise<void> {
-  const input = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
-  await kubectl(["apply", ...at(place), "-f", "-"], { input });
+/**
+ * Applies objects without a namespace to the namespace of `place`, one after another. As with `kubectl apply --server-side`, a field that
+ * was applied before and is missing now is removed.
+ */
+export async function applyTo({ client, namespace }: Place, ...objects: readonly object[]): Promise<void> {
+  for (const object of objects as readonly ApplyBody<KubeObject>[]) {
+    const body = { ...object, metadata: { ...object.metadata, namespace } };
+    await client.apply(servedKind(object, { namespaced: true }), body, {
+      fieldManager: "tests",
+      fieldValidation: "Strict",
+    });
+  }
 }
 
 /** Creates a namespace with a volume for the backend's state and the service account that the docs use. */
@@ -196,4 +215,23 @@ export async function readVolume(place: Place, script: string): Promise<string> 
   } finally {
     await kubectl(["delete", "pod", name, ...at(place), "--wait=false"]);
   }
+}
+
+interface StatePod {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly env?: readonly object[];
+}
+
+/** Starts a pod of the workspace image that mounts the state volume of the namespace. */
+export async function startStatePod(place: Place, { name, command, env = [] }: StatePod): Promise<void> {
+  const volumeMounts = [{ name: "state", mountPath: "/state" }];
+  const image = "docker.io/pulumi/pulumi:latest-nonroot";
+  const spec = {
+    terminationGracePeriodSeconds: 1,
+    containers: [{ name: "pulumi", image, command, env, volumeMounts }],
+    volumes: [{ name: "state", persistentVolumeClaim: { claimName: "state" } }],
+  };
+  await applyTo(place, { apiVersion: "v1", kind: "Pod", metadata: { name }, spec });
+  await kubectl(["wait", "pod", name, "--for=condition=Ready", "--timeout=120s", ...at(place)]);
 }

@@ -9,7 +9,7 @@ import { programPath, spawnChild, type ChildProcess } from "@pko/testkit";
 import { assertNoErrors, operatorErrors } from "../../logs/errors.ts";
 import { operatorAccount } from "../../rights/account.ts";
 import { assertNoneForbidden, forbiddenIn } from "../../rights/forbidden.ts";
-import { clusterClient, clusterCredentials, installApi, kubectl, machineAddress, runFolder } from "./cluster.ts";
+import { clusterClient, clusterCredentials, kubectl, machineAddress, runFolder } from "./cluster.ts";
 
 export interface Operator {
   readonly client: Client;
@@ -62,14 +62,13 @@ export interface OperatorSettings extends ExpectedTrouble {
 }
 
 /**
- * Serves only the given namespaces, with the RBAC rules of an installation. `stop` fails if the API server answered a request
+ * Serves only the given namespaces of a cluster that has our API, with the RBAC rules of an installation. `stop` fails if the API server answered a request
  * with 403, if the operator logged an error, or if it had already ended.
  */
 export async function startOperator(
   namespaces: readonly string[],
   { flags = [], env = {}, ...expected }: OperatorSettings = {},
 ): Promise<Operator> {
-  await installApi();
   const agentImage = await publishedImage();
   const id = crypto.randomUUID();
   const logFile = join(runFolder, `operator-${id}.log`);

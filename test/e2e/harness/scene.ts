@@ -7,13 +7,14 @@ import { createRepository, serveGit, type GitServerOptions, type TestRepository 
 import type { Client } from "@pko/kube";
 import { afterAll, beforeAll } from "bun:test";
 
+import type { Watches } from "../../integration/harness/watches.ts";
 import { agentErrors, assertNoErrors } from "../../logs/errors.ts";
 import {
-  clusterClient,
   deleteStacks,
   installApi,
   machineAddress,
   newNamespace,
+  placeIn,
   removeNamespace,
   type Place,
 } from "./cluster.ts";
@@ -62,8 +63,7 @@ class Scene implements Place, AsyncDisposable {
   readonly #name: string;
   readonly #options: SceneOptions;
   #opening: Promise<void> | undefined;
-  #client: Client | undefined;
-  #namespace: string | undefined;
+  #first: Place | undefined;
   #second: Place | undefined;
   #operator: Operator | undefined;
   #git: Repositories | undefined;
@@ -78,11 +78,15 @@ class Scene implements Place, AsyncDisposable {
   }
 
   get client(): Client {
-    return opened(this.#client);
+    return opened(this.#first).client;
   }
 
   get namespace(): string {
-    return opened(this.#namespace);
+    return opened(this.#first).namespace;
+  }
+
+  get watches(): Watches {
+    return opened(this.#first).watches;
   }
 
   get second(): Place {
@@ -112,30 +116,30 @@ class Scene implements Place, AsyncDisposable {
   async #open(): Promise<void> {
     const { operator = {}, secondNamespace } = this.#options;
     await installApi();
-    this.#client = await clusterClient();
-    this.#namespace = await this.#createNamespace(this.#name);
-    if (secondNamespace !== undefined) {
-      this.#second = { client: this.#client, namespace: await this.#createNamespace(secondNamespace) };
-    }
+    this.#first = await this.#createPlace(this.#name);
+    if (secondNamespace !== undefined) this.#second = await this.#createPlace(secondNamespace);
     if (operator === "none") return;
     const settings = typeof operator === "function" ? await operator() : operator;
-    const started = await startOperator(this.#namespaces(), settings);
+    const namespaces = this.#places().map(({ namespace }) => namespace);
+    const started = await startOperator(namespaces, settings);
     this.defer(() => started.stop());
     this.#operator = started;
   }
 
-  async #createNamespace(name: string): Promise<string> {
+  async #createPlace(name: string): Promise<Place> {
     const namespace = await newNamespace(name);
     this.defer(() => removeNamespace(namespace));
-    return namespace;
+    const place = await placeIn(namespace);
+    this.defer(() => place.watches[Symbol.asyncDispose]());
+    return place;
   }
 
-  async #checkAgents(namespace: string): Promise<void> {
-    assertNoErrors(agentErrors((await agentLogs(namespace)).join("\n")), this.#options.agentErrors);
+  async #checkAgents(place: Place): Promise<void> {
+    assertNoErrors(agentErrors((await agentLogs(place)).join("\n")), this.#options.agentErrors);
   }
 
-  #namespaces(): string[] {
-    return [this.#namespace, this.#second?.namespace].filter((name) => name !== undefined);
+  #places(): Place[] {
+    return [this.#first, this.#second].filter((place) => place !== undefined);
   }
 
   #serveGit(): Repositories {
@@ -157,10 +161,10 @@ class Scene implements Place, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     // Opening may still be in progress if it timed out.
     await this.#opening?.catch(() => undefined);
-    const namespaces = this.#namespaces();
+    const places = this.#places();
     // Before the Stacks are deleted, because their pods are deleted with them.
-    const checks = namespaces.map((namespace) => () => this.#checkAgents(namespace));
-    const stacks = namespaces.map((namespace) => () => deleteOrExplain(namespace));
+    const checks = places.map((place) => () => this.#checkAgents(place));
+    const stacks = places.map((place) => () => deleteOrExplain(place));
     const errors: unknown[] = [];
     for (const cleanUp of [...checks, ...stacks, ...this.#cleanups.splice(0).toReversed()]) {
       try {
@@ -174,11 +178,11 @@ class Scene implements Place, AsyncDisposable {
 }
 
 /** What the pods have logged is lost with their namespace. */
-async function deleteOrExplain(namespace: string): Promise<void> {
+async function deleteOrExplain(place: Place): Promise<void> {
   try {
-    await deleteStacks(namespace);
+    await deleteStacks(place.namespace);
   } catch (error) {
-    const logs = await agentLogs(namespace).catch((problem: unknown) => [String(problem)]);
+    const logs = await agentLogs(place).catch((problem: unknown) => [String(problem)]);
     const lines = logs.join("\n").split("\n").slice(-100);
     throw new Error(`${String(error)}; the agents have logged:\n${lines.join("\n")}`, { cause: error });
   }

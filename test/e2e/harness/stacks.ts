@@ -1,11 +1,11 @@
 /** Reads Stacks and their pods, waits for their status, and requests updates. */
 import { autoComponentLabel, reconcileRequestAnnotation, type Stack, type Update } from "@pko/api";
-import { builtin } from "@pko/kube";
+import { builtin, podLogs } from "@pko/kube";
 import { stacks, updates } from "@pko/operator/kinds";
 import { waitFor } from "@pko/testkit";
 import { expect } from "bun:test";
 
-import { at, kubectl, readSecret, type Place } from "./cluster.ts";
+import { at, clusterCredentials, kubectl, readSecret, type Place } from "./cluster.ts";
 
 export async function getStack({ client, namespace }: Place, name: string): Promise<Stack> {
   return await client.get(stacks, { name, namespace });
@@ -33,21 +33,15 @@ export const within = (timeoutMs: number, predicate: (stack: Stack) => boolean):
   Object.assign((stack: Stack) => predicate(stack), { description: predicate.name, timeoutMs });
 
 /** Returns the Stack once it satisfies the predicate. The timeout message contains the last status. */
-export async function stackUntil(place: Place, name: string, isSatisfied: StackPredicate): Promise<Stack> {
+export async function stackUntil({ watches }: Place, name: string, isSatisfied: StackPredicate): Promise<Stack> {
+  const { timeoutMs = 240_000, description = isSatisfied.toString() } = isSatisfied;
   let last: Stack | undefined;
-  const poll = async (): Promise<Stack | false> => {
-    last = await getStack(place, name);
-    return isSatisfied(last) && last;
-  };
-  try {
-    return await waitFor(poll, {
-      timeoutMs: isSatisfied.timeoutMs ?? 240_000,
-      pollMs: 100,
-      what: `Stack ${name}: ${isSatisfied.description ?? isSatisfied.toString()}`,
-    });
-  } catch (error) {
-    throw new Error(`${String(error)}\nlast status: ${JSON.stringify(last?.status, undefined, 2)}`, { cause: error });
+  for await (const stack of watches.versions(stacks, name, timeoutMs)) {
+    if (isSatisfied(stack)) return stack;
+    last = stack;
   }
+  const status = JSON.stringify(last?.status, undefined, 2);
+  throw new Error(`timed out after ${timeoutMs} ms waiting for Stack ${name}: ${description}\nlast status: ${status}`);
 }
 
 export function isReady({ metadata, status }: Stack): boolean {
@@ -130,17 +124,22 @@ export async function execInPod(place: Place, stack: string, script: string): Pr
   return await kubectl([...container, "--", "sh", "-c", script]);
 }
 
-export async function agentLog(place: Place, stack: string): Promise<string> {
-  return await kubectl(["logs", `${stack}-workspace-0`, ...at(place), "-c", "pulumi"]);
+export async function agentLog({ namespace }: Place, stack: string): Promise<string> {
+  return await podLog(namespace, `${stack}-workspace-0`);
+}
+
+async function podLog(namespace: string, name: string): Promise<string> {
+  let log = "";
+  const chunks = podLogs(await clusterCredentials(), { namespace, name }, { container: "pulumi" });
+  for await (const chunk of chunks) log += chunk;
+  return log;
 }
 
 /** The logs of all workspace pods of the namespace that have one: not of pods that have not started, or whose node is lost. */
-export async function agentLogs(namespace: string): Promise<string[]> {
-  const workspacePods = ["-n", namespace, "-l", `${autoComponentLabel}=workspace`];
-  const names = (await kubectl(["get", "pods", ...workspacePods, "--output=name"])).split("\n").filter(Boolean);
-  const readLog = (name: string): Promise<string> =>
-    kubectl(["logs", name, "-n", namespace, "-c", "pulumi"]).catch(() => "");
-  return await Promise.all(names.map(readLog));
+export async function agentLogs({ client, namespace }: Place): Promise<string[]> {
+  const labelSelector = `${autoComponentLabel}=workspace`;
+  const { items } = await client.list(builtin.pods, { namespace, labelSelector });
+  return await Promise.all(items.map(({ metadata }) => podLog(namespace, metadata.name ?? "").catch(() => "")));
 }
 
 /** Force-deletes the pod, without a grace period. */
@@ -153,14 +152,9 @@ export async function deleteStack(place: Place, ...names: readonly string[]): Pr
 }
 
 /** Events of the Stack and of its Workspace, which has the same name. */
-export async function eventsJson(place: Place, stack: string): Promise<string> {
-  return await kubectl([
-    "get",
-    "events",
-    ...at(place),
-    `--field-selector=involvedObject.name=${stack}`,
-    "--output=json",
-  ]);
+export async function eventsJson({ client, namespace }: Place, stack: string): Promise<string> {
+  const { items } = await client.list(builtin.events, { namespace, fieldSelector: `regarding.name=${stack}` });
+  return JSON.stringify(items);
 }
 
 /** Waits until there are events with these reasons: they are recorded a moment after the status. */

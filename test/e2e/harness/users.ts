@@ -19,7 +19,7 @@ const permissions: Readonly<Record<UserRole, string>> = {
 };
 
 /** kubectl as a user who has only this role, only in this namespace. */
-export async function createUser(place: Pick<Place, "namespace">, name: string, role: UserRole): Promise<Kubectl> {
+export async function createUser(place: Place, name: string, role: UserRole): Promise<Kubectl> {
   await installUserRoles();
   const apiGroup = "rbac.authorization.k8s.io";
   await applyTo(place, {

@@ -106,8 +106,7 @@ describe("a bucket as the backend", () => {
     "is unlocked after a run that was killed with its pod, but keeps other locks",
     async () => {
       scene.git.create("slow").commit(slowProject);
-      const source = { ...scene.git.source("slow"), destroyOnFinalize: true };
-      await applyTo(scene, onBucket("stored", source));
+      await applyTo(scene, onBucket("stored", scene.git.source("slow")));
       // The operator removes only locks of recorded processes.
       const isConfirmed = async () => (await listUpdates(scene, "stored")).some(({ status }) => status?.process);
       await waitFor(isConfirmed, { timeoutMs: 240_000, what: "the process of the first update to be recorded" });
@@ -153,7 +152,12 @@ describe("a bucket as the backend", () => {
       const key = "awskms://alias/pulumi?region=us-east-1";
       const closed = literal(`http://${machineAddress}:9`);
       const sealed = (secretsProvider: string): object =>
-        onBucket("sealed", { env: { AWS_ENDPOINT_URL_KMS: closed }, ...program, secretsProvider });
+        onBucket("sealed", {
+          env: { AWS_ENDPOINT_URL_KMS: closed },
+          ...program,
+          secretsProvider,
+          destroyOnFinalize: true,
+        });
       await applyTo(scene, sealed(key));
       const message = readyMessage(await stackUntil(scene, "sealed", isStalled));
       expect(message).toContain("could not create secrets manager for new stack");
@@ -184,7 +188,6 @@ describe("a bucket as the backend", () => {
 const program = {
   programRef: { name: "kept" },
   secretsRef: { password: fromSecret("aws", "passphrase") },
-  destroyOnFinalize: true,
 };
 
 const isStalled = (stack: Stack): boolean => stalledReason(stack) === "WorkspaceFailed";

@@ -101,7 +101,7 @@ exports.whoami = require("node:child_process").execFileSync("/tools/kubectl", ["
 `,
 );
 
-/** As in the docs, except for the namespace, the backend and the repository. */
+/** As in the docs, except for the namespace, the backend and the repository, and that the cluster is not destroyed. */
 function documentStack(name: string, repository: string, spec: object): object {
   const { envRefs, workspaceTemplate } = onFileBackend;
   return {
@@ -112,7 +112,6 @@ function documentStack(name: string, repository: string, spec: object): object {
       serviceAccountName: "pulumi-stack-sa",
       stack: name,
       ...scene.git.source(repository),
-      destroyOnFinalize: true,
       envRefs,
       workspaceTemplate,
       ...spec,
@@ -130,6 +129,7 @@ function appsStack(): object {
   };
   const volumes = [{ name: "tools", emptyDir: {} }];
   return documentStack("apps-dev", "pulumi-apps", {
+    destroyOnFinalize: true,
     prerequisites: [{ type: "Stack", requirement: "cluster-dev", succeededWithinDuration: "30m" }],
     envRefs: {
       ...onFileBackend.envRefs,

@@ -14,7 +14,7 @@ import {
   newConfigMap,
   newProgram,
   newSecret,
-  newStackWithDestroy,
+  newStack,
   onFileBackend,
   podUid,
   readOutput,
@@ -88,7 +88,7 @@ describe("configuration", () => {
       const password = fromSecret("database", "password");
       await applyTo(
         scene,
-        newStackWithDestroy("configured", {
+        newStack("configured", {
           ...source,
           config,
           configRef: { limits: limited },
@@ -135,7 +135,7 @@ describe("configuration", () => {
       const reduced = { ...source, config: fewer, secretsRef: { password } };
       await applyTo(
         scene,
-        newStackWithDestroy("configured", { ...reduced, configRef: { limits: limited }, configRefs: { settings } }),
+        newStack("configured", { ...reduced, configRef: { limits: limited }, configRefs: { settings } }),
       );
       await stackUntil(scene, "configured", isReady);
       const removed = new Set(["ratio", "text", "literal", "mapped", "legacy", "tree"]);
@@ -174,7 +174,7 @@ describe("configuration", () => {
       const image = await publishOldPulumi();
       const template = onFileBackend.workspaceTemplate.spec;
       const withImage = (more: object): object =>
-        newStackWithDestroy("dated", {
+        newStack("dated", {
           programRef: { name: "plain" },
           config: { database: { port: 5432 } },
           workspaceTemplate: { spec: { ...template, ...more } },
@@ -186,7 +186,7 @@ describe("configuration", () => {
       );
       expect(readyMessage(stalled)).toContain("pulumi/pulumi:3.105.0-nonroot or later");
 
-      // `kubectl apply` removes the image.
+      // A field that is no longer applied is removed, here the image.
       await applyTo(scene, withImage({}));
       const ready = await stackUntil(scene, "dated", isReady);
       expect(ready.status?.outputs).toEqual({ text: "plain" });

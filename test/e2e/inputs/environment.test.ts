@@ -20,7 +20,6 @@ import {
   newSecret,
   newServiceAccount,
   newStack,
-  newStackWithDestroy,
   onFileBackend,
   podUid,
   podWith,
@@ -106,7 +105,7 @@ describe("the environment", () => {
       }).spec;
       await applyTo(
         scene,
-        newStackWithDestroy("variables", {
+        newStack("variables", {
           ...source(),
           serviceAccountName: "deployer",
           envRefs: {
@@ -248,7 +247,7 @@ describe("the environment", () => {
     async () => {
       const output = (name: string): object => ({ type: "StackOutput", stack: "base", output: name });
       const names = ["REGION", "CLUSTER", "CONSTANT"];
-      const dependent = newStackWithDestroy("dependent", {
+      const dependent = newStack("dependent", {
         ...source(),
         envRefs: {
           ...onFileBackend.envRefs,
@@ -263,8 +262,7 @@ describe("the environment", () => {
       const waiting = await stackUntil(scene, "dependent", isWaiting);
       expect(readyMessage(waiting)).toContain("there is no Stack base");
 
-      const provider = (more: object = {}): object =>
-        newStackWithDestroy("base", { programRef: { name: "base" }, ...more });
+      const provider = (more: object = {}): object => newStack("base", { programRef: { name: "base" }, ...more });
       await applyTo(scene, base("eu-west-1"), provider());
       await stackUntil(scene, "dependent", isReady);
       expect(await readVariables("dependent")).toEqual({
@@ -280,7 +278,7 @@ describe("the environment", () => {
 
       // The Stack base exists in the other namespace only.
       const envRefs = { ...onFileBackend.envRefs, REGION: output("region") };
-      await applyTo(scene.second, newStackWithDestroy("other", { ...source(), envRefs }));
+      await applyTo(scene.second, newStack("other", { ...source(), envRefs }));
       expect(readyMessage(await stackUntil(scene.second, "other", isWaiting))).toContain("there is no Stack base");
 
       await applyTo(scene, base("us-east-1"));
@@ -302,7 +300,7 @@ describe("the environment", () => {
 
   for (const [what, [envRef, message]] of Object.entries(refused)) {
     test.concurrent(`does not have ${what}`, async () => {
-      const stack = newStackWithDestroy("refused", { programRef: { name: "base" }, envRefs: { A: envRef } });
+      const stack = newStack("refused", { programRef: { name: "base" }, envRefs: { A: envRef } });
       expect(await applyError(stack)).toContain(message);
     });
   }
@@ -313,7 +311,7 @@ describe("the environment", () => {
       const secret = { name: "ca", key: "tls.key", namespace: "pulumi-kubernetes-operator" };
       const envRefs = { ...onFileBackend.envRefs, A: { type: "Secret", secret } };
       // With the chart's policy, the API server rejects the Stack.
-      const rejection = await applyError(newStackWithDestroy("curious", { programRef: { name: "base" }, envRefs }));
+      const rejection = await applyError(newStack("curious", { programRef: { name: "base" }, envRefs }));
       const isInvalid = (stack: Stack): boolean => stalledReason(stack) === "SpecInvalid";
       const message = rejection || readyMessage(await stackUntil(scene, "curious", isInvalid));
       expect(message).toContain("a Stack can read Secrets only in its own namespace");

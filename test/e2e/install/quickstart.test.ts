@@ -11,13 +11,13 @@ import { waitFor } from "@pko/testkit";
 import {
   applyTo,
   assertCleanLogs,
-  clusterClient,
   isReady,
   kubectl,
   listUpdates,
   literal,
   newProgram,
   newStackWithoutBackend,
+  placeIn,
   publishedImage,
   stackUntil,
   type Place,
@@ -37,11 +37,12 @@ beforeAll(async () => {
   // A cluster of the user cannot pull an image of this name from here.
   if (givenKubeconfig === undefined) await publishOperatorImage(imageTag);
   else manifest = replaceImage(released, await publishedImage());
-  place = { client: await clusterClient(), namespace: "default" };
+  place = await placeIn("default");
 }, slow);
 
 /** Keeps the CRDs and the namespace, which other tests need. */
 afterAll(async () => {
+  await place?.watches[Symbol.asyncDispose]();
   await kubectl(["delete", "stack,program", "quickstart", "--ignore-not-found", "--timeout=120s"]);
   const kept = /^kind: (CustomResourceDefinition|Namespace)$/m;
   const input = manifest

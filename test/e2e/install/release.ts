@@ -1,8 +1,9 @@
 /** A Helm release of this clone's chart in its own namespace, which serves only the namespace of a scene. */
 import { leaseName } from "@pko/api";
 import { imageValues } from "@pko/cluster";
+import { builtin } from "@pko/kube";
 
-import { at, applyTo, kubectl, publishedImage, removeNamespace, type Place } from "../harness.ts";
+import { clusterClient, publishedImage, removeNamespace, type Place } from "../harness.ts";
 import { chart, helm } from "./helm.ts";
 
 export const release = "pulumi-kubernetes-operator";
@@ -41,31 +42,10 @@ export async function installChart(home: string, values: readonly string[]): Pro
 
 /** The name of the pod that holds the Lease; undefined if none holds it, or the pod is terminating. Throws if the pod does not exist. */
 export async function leaderPod(home: string): Promise<string | undefined> {
-  const holder = await kubectl(["get", "lease", leaseName, "-n", home, "-o", "jsonpath={.spec.holderIdentity}"]);
-  const [pod] = holder.split("_");
-  if (!pod) return undefined;
-  const deletedAt = await kubectl(["get", "pod", pod, "-n", home, "-o", "jsonpath={.metadata.deletionTimestamp}"]);
-  return deletedAt === "" ? pod : undefined;
-}
-
-interface StatePod {
-  readonly name: string;
-  readonly command: readonly string[];
-  readonly env?: readonly object[];
-}
-
-/** Starts a pod of the workspace image that mounts the state volume of the namespace. */
-export async function startStatePod(
-  place: Pick<Place, "namespace">,
-  { name, command, env = [] }: StatePod,
-): Promise<void> {
-  const volumeMounts = [{ name: "state", mountPath: "/state" }];
-  const image = "docker.io/pulumi/pulumi:latest-nonroot";
-  const spec = {
-    terminationGracePeriodSeconds: 1,
-    containers: [{ name: "pulumi", image, command, env, volumeMounts }],
-    volumes: [{ name: "state", persistentVolumeClaim: { claimName: "state" } }],
-  };
-  await applyTo(place, { apiVersion: "v1", kind: "Pod", metadata: { name }, spec });
-  await kubectl(["wait", "pod", name, "--for=condition=Ready", "--timeout=120s", ...at(place)]);
+  const client = await clusterClient();
+  const { spec } = await client.get(builtin.leases, { name: leaseName, namespace: home });
+  const [name] = spec?.holderIdentity?.split("_") ?? [];
+  if (!name) return undefined;
+  const { metadata } = await client.get(builtin.pods, { name, namespace: home });
+  return metadata.deletionTimestamp === undefined ? name : undefined;
 }

@@ -28,11 +28,12 @@ import {
   readyMessage,
   requestReconcile,
   stackUntil,
+  startStatePod,
   useScene,
 } from "../harness.ts";
 import { aborted, condition, goOperator, running, succeeded, timeAgo, type GoOperator } from "./go-operator.ts";
 import { chart, helm } from "./helm.ts";
-import { chartValues, leaderPod, release, startStatePod, uninstallAfter } from "./release.ts";
+import { chartValues, leaderPod, release, uninstallAfter } from "./release.ts";
 
 const slow = 300_000;
 const goChart = join(import.meta.dir, "testdata/go-operator");
@@ -208,8 +209,9 @@ async function createLeaseOfGoOperator(): Promise<void> {
 }
 
 async function isScaledToZero(name: string): Promise<boolean> {
-  const path = "jsonpath={.spec.replicas}";
-  return (await kubectl(["get", "statefulset", `${name}-workspace`, ...at(scene), "-o", path])) === "0";
+  const { client, namespace } = scene;
+  const { spec } = await client.get(builtin.statefulSets, { name: `${name}-workspace`, namespace });
+  return spec?.replicas === 0;
 }
 
 async function listNames(kind: string): Promise<string[]> {

@@ -1,4 +1,4 @@
-/** The main workflows of the docs on a real cluster with real Pulumi: deploy, follow, preview, destroy. */
+/** The main workflows of the docs on a real cluster with real Pulumi: deploy, follow, destroy. */
 import { describe, expect, test } from "bun:test";
 
 import {
@@ -6,6 +6,7 @@ import {
   at,
   deleteStack,
   fromSecret,
+  isAt,
   isReady,
   kubectl,
   listUpdates,
@@ -13,6 +14,7 @@ import {
   newSecret,
   newStack,
   podUid,
+  reconcileAndWait,
   requestReconcile,
   stackUntil,
   untilEvents,
@@ -22,8 +24,6 @@ import {
 
 const slow = 300_000;
 const scene = useScene("gitops");
-
-const fromGit = (name: string, spec: object = {}): object => newStack(name, { ...scene.git.source(name), ...spec });
 
 describe("the operator on a cluster", () => {
   test.concurrent(
@@ -67,79 +67,29 @@ describe("the operator on a cluster", () => {
   );
 
   test.concurrent(
-    "follows a branch and applies a new commit in the same pod",
+    "reports the error of a broken program, follows its branch in the same pod, and runs one update for each reconcile request",
     async () => {
       const repository = scene.git.create("followed");
-      const first = repository.commit(yamlProject("one"));
-      await applyTo(scene, fromGit("followed", { resyncFrequencySeconds: 10 }));
-      const deployed = await stackUntil(scene, "followed", isReady);
-      expect(deployed.status?.lastUpdate?.lastSuccessfulCommit).toBe(first);
-      expect(deployed.status?.outputs).toEqual({ text: "one" });
-      const pod = await podUid(scene, "followed");
-
-      const second = repository.commit(yamlProject("two"));
-      const followed = await stackUntil(
-        scene,
-        "followed",
-        ({ status }) => status?.lastUpdate?.lastSuccessfulCommit === second,
-      );
-      expect(followed.status?.outputs).toEqual({ text: "two" });
-      expect(await podUid(scene, "followed")).toBe(pod);
-    },
-    slow,
-  );
-
-  test.concurrent(
-    "runs one update for each new value of the reconcile request, and no other",
-    async () => {
-      scene.git.create("requested").commit(yamlProject("one"));
-      await applyTo(scene, fromGit("requested"));
-      await stackUntil(scene, "requested", isReady);
-      const before = await listUpdates(scene, "requested");
-      await requestReconcile(scene, "requested", "first");
-      await waitForRequest("requested", "first");
-      await requestReconcile(scene, "requested", "first");
-      await requestReconcile(scene, "requested", "second");
-      await waitForRequest("requested", "second");
-      expect(await listUpdates(scene, "requested")).toHaveLength(before.length + 2);
-    },
-    slow,
-  );
-
-  test.concurrent(
-    "previews a feature branch without changing anything",
-    async () => {
-      scene.git.create("previewed").commit(yamlProject("one", "kept"), "feature/add-cache");
-      await applyTo(scene, fromGit("previewed", { branch: "feature/add-cache", preview: true }));
-      const previewed = await stackUntil(scene, "previewed", isReady);
-      expect(previewed.status?.lastUpdate).toMatchObject({
-        state: "succeeded",
-        type: "preview",
-        changes: { create: 2 },
-      });
-      expect(previewed.status?.lastUpdate?.stdout?.text).toContain("pulumi:index:Stash");
-    },
-    slow,
-  );
-
-  test.concurrent(
-    "reports the error of a broken program, and recovers when the program is fixed",
-    async () => {
-      const repository = scene.git.create("broken");
       repository.commit(yamlProject("${nothing.here}"));
-      await applyTo(scene, fromGit("broken"));
-      const failed = await stackUntil(scene, "broken", ({ status }) => status?.lastUpdate?.state === "failed");
+      await applyTo(scene, newStack("followed", { ...scene.git.source("followed"), resyncFrequencySeconds: 10 }));
+      const failed = await stackUntil(scene, "followed", ({ status }) => status?.lastUpdate?.state === "failed");
       expect(JSON.stringify(failed.status?.conditions)).toContain("nothing");
       expect(failed.status?.lastUpdate?.failures).toBeGreaterThan(0);
+      const pod = await podUid(scene, "followed");
 
-      repository.commit(yamlProject("fixed"));
-      const fixed = await stackUntil(scene, "broken", isReady);
-      expect(fixed.status?.outputs).toEqual({ text: "fixed" });
+      for (const text of ["fixed", "next"]) {
+        const commit = repository.commit(yamlProject(text));
+        const { status } = await stackUntil(scene, "followed", isAt(commit));
+        expect(status?.outputs).toEqual({ text });
+      }
+      expect(await podUid(scene, "followed")).toBe(pod);
+
+      const before = await listUpdates(scene, "followed");
+      await reconcileAndWait(scene, "followed", "first");
+      await requestReconcile(scene, "followed", "first");
+      await reconcileAndWait(scene, "followed", "second");
+      expect(await listUpdates(scene, "followed")).toHaveLength(before.length + 2);
     },
     slow,
   );
 });
-
-async function waitForRequest(name: string, request: string): Promise<void> {
-  await stackUntil(scene, name, (stack) => isReady(stack) && stack.status?.observedReconcileRequest === request);
-}

@@ -9,14 +9,13 @@ import {
   agentLog,
   applyTo,
   at,
-  deleteStack,
   eventsJson,
   fromSecret,
   isReady,
   kubectl,
   newProgram,
   newSecret,
-  newStackWithDestroy,
+  newStack,
   requestReconcile,
   stackUntil,
   useScene,
@@ -34,7 +33,7 @@ const program = newProgram("vault", {
 });
 
 const vault = (spec: object): object =>
-  newStackWithDestroy("vault", {
+  newStack("vault", {
     programRef: { name: "vault" },
     secretsRef: { password: fromSecret("vault", "password") },
     ...spec,
@@ -80,5 +79,4 @@ test("a run leaves a record, which is deleted with its Update and contains no se
     timeoutMs: 120_000,
     what: "one record to be left",
   });
-  await deleteStack(scene, "vault");
 }, 300_000);

@@ -13,7 +13,7 @@ export async function loggedStarts(place: Place, stack: string): Promise<string[
 export async function waitForStart(place: Place, stack: string): Promise<void> {
   const isRecorded = async (): Promise<boolean> =>
     (await listUpdates(place, stack)).some(({ status }) => status?.process !== undefined);
-  await waitFor(async () => (await loggedStarts(place, stack)).length > 0 && (await isRecorded()), {
+  await waitFor(async () => (await isRecorded()) && (await loggedStarts(place, stack)).length > 0, {
     timeoutMs: 240_000,
     what: `the program of ${stack} to start`,
   });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import type { SshKeys } from "@pko/agent/testing";
-import { layout, publishImage, stateRoot } from "@pko/cluster";
+import { isPublished, layout, publishImage, stateRoot } from "@pko/cluster";
 
 import { apply, kubectl } from "../harness.ts";
 
@@ -89,6 +89,8 @@ export async function startSshServer({ namespace, repositories, host, users }: S
 async function publishSshd(): Promise<string> {
   const hash = createHash("sha256").update(readFileSync(containerfile)).digest("hex").slice(0, 12);
   const name = `docker.io/library/sshd:${hash}`;
-  await publishImage({ name, containerfile, context: mkdtempSync(join(tmpdir(), "sshd-")) }, layout(stateRoot).images);
+  const { images } = layout(stateRoot);
+  if (isPublished(name, images)) return name;
+  await publishImage({ name, containerfile, context: mkdtempSync(join(tmpdir(), "sshd-")) }, images);
   return name;
 }
