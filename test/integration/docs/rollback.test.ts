@@ -4,12 +4,11 @@ import { join } from "node:path";
 
 import { caSecretName, formerCaSecretName } from "@pko/api";
 import { builtin } from "@pko/kube";
-import { startApiServer } from "@pko/testkit";
 import { expect, test } from "bun:test";
 
 import { commandsIn } from "../../docs/commands.ts";
 import { root } from "../../docs/pages.ts";
-import { testTimeoutMs } from "../api/install.ts";
+import { apiServerWithApi, testTimeoutMs } from "../api/install.ts";
 import { Shell } from "./shell.ts";
 
 const namespace = "pulumi-kubernetes-operator";
@@ -23,10 +22,10 @@ function copyCommand(): string {
 test(
   "the documented command copies the CA to the Secret of older versions",
   async () => {
-    const server = await startApiServer();
+    // Its manifest has created the namespace.
+    const server = await apiServerWithApi();
     using shell = new Shell(server);
     try {
-      await shell.run(`kubectl create namespace ${namespace}`);
       const create = `kubectl create secret generic -n ${namespace}`;
       await shell.run(
         `${create} ${formerCaSecretName} --from-literal=authorities.json='["a"]' --from-literal=ca.crt=a`,
@@ -38,7 +37,7 @@ test(
       expect(former.data).toEqual(present.data ?? {});
       expect(Buffer.from(former.data?.["authorities.json"] ?? "", "base64").toString()).toBe('["a","b"]');
     } finally {
-      await server.stop();
+      await shell.run(`kubectl delete secret -n ${namespace} ${formerCaSecretName} ${caSecretName}`);
     }
   },
   testTimeoutMs,

@@ -24,7 +24,7 @@ import {
   workspaces,
   type ListRefs,
 } from "@pko/operator";
-import { faultProxy, testNamespace, waitFor, type FaultProxy } from "@pko/testkit";
+import { faultProxy, storeObjects, testNamespace, waitFor, type FaultProxy } from "@pko/testkit";
 
 import { OperatorRights } from "../../rights/operator-rights.ts";
 import { policyInForce } from "../approvals/decide.ts";
@@ -38,19 +38,30 @@ const noon = Date.UTC(2030, 0, 1, 12);
 function idleStack(index: number, namespace: string): Stack {
   const isGit = index % 2 === 0;
   const revision = isGit ? head : "1";
-  const time = new Date(noon - 60_000).toISOString().replace(".000", "");
+  const isResynced = index % 5 === 0;
+  const time = timestamp(noon - 60_000);
+  const uid = crypto.randomUUID();
+  const resyncTime = timestamp(noon - 60_000 + jittered(3_600_000, uid));
   return {
     apiVersion: stackKind.apiVersion,
     kind: stackKind.kind,
-    metadata: { name: `s${index}`, namespace, finalizers: ["finalizer.stack.pulumi.com"] },
+    metadata: {
+      name: `s${index}`,
+      namespace,
+      uid,
+      generation: 1,
+      creationTimestamp: time,
+      finalizers: ["finalizer.stack.pulumi.com"],
+    },
     spec: {
       stack: "dev",
       ...(isGit
         ? { projectRepo: `https://host/${index % 10}.git`, branch: "main" }
         : { programRef: { name: "program" } }),
-      ...(index % 5 === 0 && { continueResyncOnCommitMatch: true, resyncFrequencySeconds: 3600 }),
+      ...(isResynced && { continueResyncOnCommitMatch: true, resyncFrequencySeconds: 3600 }),
     },
     status: {
+      ...(isResynced && { next: { what: "the periodic resync", time: resyncTime } }),
       observedGeneration: 1,
       lastUpdate: {
         name: `s${index}-update`,
@@ -137,18 +148,11 @@ test("1,000 idle Stacks: no write in ten minutes, none after a restart", async (
   const { client, name: namespace } = place;
   const { apiVersion, kind } = { apiVersion: "pulumi.com/v1", kind: "Program" };
   await client.create(programs, { apiVersion, kind, metadata: { name: "program", namespace }, program: {} });
-  const indexes = Array.from({ length: count }, (_, index) => index);
-  const workers = Array.from({ length: 8 }, async () => {
-    for (let index = indexes.pop(); index !== undefined; index = indexes.pop()) {
-      const { status, ...stack } = idleStack(index, namespace);
-      const { metadata } = await client.create(stacks, stack);
-      const time = timestamp(noon - 60_000 + jittered(3_600_000, metadata.uid ?? ""));
-      const next = index % 5 === 0 ? { next: { what: "the periodic resync", time } } : {};
-      const patch = { type: "merge", body: { status: { ...status, ...next } } } as const;
-      await client.patch(stacks, { namespace, name: `s${index}` }, { patch, subresource: "status" });
-    }
-  });
-  await Promise.all(workers);
+  const idle = Array.from({ length: count }, (_, index) => idleStack(index, namespace));
+  await storeObjects(
+    server.etcdUrl,
+    idle.map((object) => ({ resource: stacks, object })),
+  );
   await using rights = await OperatorRights.in(place);
   await using proxy = await faultProxy(rights.credentials);
   const clock = manualClock(noon);

@@ -14,12 +14,17 @@ interface Call {
 }
 
 export async function call(credentials: Credentials, { method, path, body, contentType }: Call): Promise<Answer> {
+  const { token, tls } = await credentials.access();
   const response = await fetchTransport({
     method,
     url: `${credentials.server}${path}`,
-    headers: { accept: "application/json", "content-type": contentType ?? "application/json" },
+    headers: {
+      accept: "application/json",
+      authorization: `Bearer ${token}`,
+      "content-type": contentType ?? "application/json",
+    },
     ...(body && { body: JSON.stringify(body) }),
-    tls: (await credentials.access()).tls,
+    tls,
     signal: AbortSignal.timeout(30_000),
     freshConnection: false,
   });
