@@ -22,7 +22,10 @@ interface OpenWatch {
   wake(): void;
   /** The version of the last event. */
   sent: number;
+  /** The version from which the client knows everything, or the last event when the watch began. */
+  readonly startedAt: number;
   readonly endsAt: number;
+  readonly isBehind: (event: Recorded) => boolean;
   bookmarked: boolean;
   frozen: boolean;
   cut: boolean;
@@ -34,12 +37,14 @@ const bookmarkMs = 2000;
 interface Faults {
   down?: boolean;
   /** Lists that fail. */
-  list?: (options: Pick<ListOptions, "namespace">) => boolean;
+  list?: (options: Pick<ListOptions, "namespace" | "fieldSelector">) => boolean;
   /** How long a list takes. */
   listMs?: number;
-  watch?: () => "end" | undefined;
+  watch?: (options: Pick<WatchOptions, "serverTimeoutSeconds">) => "end" | undefined;
   /** Events that a watch does not send. */
   drop?: (event: Recorded) => boolean;
+  /** Events that new watches do not know yet, as with another API server whose cache is older. */
+  behind?: (event: Recorded) => boolean;
 }
 
 export class MemoryServer {
@@ -108,7 +113,7 @@ export class MemoryServer {
   }
 
   clearFaults(): void {
-    for (const fault of ["down", "list", "listMs", "watch", "drop"] as const) delete this.faults[fault];
+    for (const fault of ["down", "list", "listMs", "watch", "drop", "behind"] as const) delete this.faults[fault];
   }
 
   #record(key: Key, type: "ADDED" | "MODIFIED" | "DELETED", value?: string): ConfigMap {
@@ -146,13 +151,15 @@ export class MemoryServer {
 
   async *#watch(options: WatchOptions): AsyncGenerator<WatchEvent<ConfigMap>> {
     this.#failIfDown("watch");
-    if (this.faults.watch?.() === "end") return;
+    if (this.faults.watch?.(options) === "end") return;
     if (Number(options.resourceVersion) < this.#forgotten) {
       throw new ApiError("watch", { status: 410, reason: "Expired", message: "" });
     }
     const watch: OpenWatch = {
       wake: () => {},
       sent: Number(options.resourceVersion),
+      startedAt: Math.max(Number(options.resourceVersion), this.#history.at(-1)?.version ?? 0),
+      isBehind: this.faults.behind ?? (() => false),
       endsAt: this.#clock.now() + (options.serverTimeoutSeconds ?? 60) * 1000,
       bookmarked: false,
       frozen: false,
@@ -171,7 +178,7 @@ export class MemoryServer {
       options.signal?.throwIfAborted();
       if (watch.cut) throw new ConnectionError("watch", { code: "ECONNRESET" });
       const left = watch.endsAt - this.#clock.now();
-      const next = this.#history.find(({ version }) => version > watch.sent);
+      const next = this.#history.find((event) => event.version > watch.sent && !watch.isBehind(event));
       if (watch.frozen) {
         await this.#pause(watch, 1000, options.signal);
       } else if (next) {
@@ -181,7 +188,9 @@ export class MemoryServer {
         return;
       } else if (left <= bookmarkMs && !watch.bookmarked) {
         watch.bookmarked = true;
-        yield { type: "BOOKMARK", resourceVersion: String(this.#version) };
+        const version = this.#history.some(watch.isBehind) ? watch.sent : this.#version;
+        // Like a real API server, which sends none for what the client knows already.
+        if (version > watch.startedAt) yield { type: "BOOKMARK", resourceVersion: String(version) };
       } else {
         await this.#pause(watch, watch.bookmarked ? left : left - bookmarkMs, options.signal);
       }

@@ -79,6 +79,29 @@ describe("the store is in sync again, and a reconcile follows, after", () => {
     });
   }
 
+  for (const [what, expected] of Object.entries(drops)) {
+    test.concurrent(
+      `an event that was lost in a large store, which reads only changes: an object was ${what}`,
+      async () => {
+        await using stage = await setStage({ timing: { largeSize: 0, watchMinMs: 20_000, watchMaxMs: 20_000 } });
+        let dropped = 0;
+        stage.proxy.onEvent(({ object: { kind, metadata } }) => {
+          // The changes are read as metadata.
+          if (kind === "PartialObjectMetadata" || metadata.name !== expected.replace("-", "")) return "pass";
+          dropped++;
+          return "drop";
+        });
+        stage.proxy.forget();
+        await (what === "deleted" ? stage.remove("changing") : stage.put(expected));
+        await stage.put("later");
+        await stage.recovers(expected, "later");
+        expect(dropped).toBeGreaterThan(0);
+        const lists = stage.proxy.requests.filter(({ verb, query }) => verb === "list" && !query.has("fieldSelector"));
+        expect(lists).toEqual([]);
+      },
+    );
+  }
+
   test.concurrent("many 429 responses, without flooding the server", async () => {
     await using stage = await setStage();
     const removeRule = stage.proxy.on(() => ({ status: 429, retryAfterSeconds: 1 }));

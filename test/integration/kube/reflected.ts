@@ -82,9 +82,9 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
   const access = (await credentials?.({ proxy, namespace, admin })) ?? proxy.credentials;
   const reflected = reflector<ConfigMap>(connect(access), builtin.configMaps, {
     namespaces: [namespace],
-    timing: quickTiming,
     onError: (error, what) => errors.push(`${what}: ${String(error)}`),
     ...reflectorOptions,
+    timing: { ...quickTiming, ...reflectorOptions.timing },
   });
   const controlling = controller({
     name: "watchful",

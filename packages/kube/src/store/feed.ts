@@ -3,19 +3,30 @@
  *
  * Two failures are silent: the connection is dead but open, or an event is lost. The store recovers from both within a
  * minute, if a comparison takes less than a second. While the watch runs, the store is compared with the versions of all
- * objects, over a fresh connection: every 20 to 30 seconds while the kind changes, and every 50 to 56 seconds otherwise. An
- * object that differs, and about which the watch reports nothing in the next second, shows that the watch is broken: what
+ * objects, over a fresh connection: every 20 to 30 seconds while the kind changes, and every 54 to 56 seconds otherwise. An
+ * object that differs, and whose version the watch does not report in the next second, shows that the watch is broken: what
  * differs is read again, and a new watch starts. If comparisons take longer, the time between them grows to five minutes.
  *
  * The comparison requests only metadata: with 5,000 objects of 3 KB it takes 2.8 MB and 35 ms, a list 15 MB and 150 ms.
- * Comparing counts would be cheaper, but would miss changes.
+ * Comparing counts would be cheaper, but would miss changes. With more objects, it requests only what has changed since
+ * the last comparison, and everything every two hours, and whenever anything has failed.
  */
 import type { Client, ListOptions, WatchEvent } from "../client/client.ts";
 import { sleep, type Clock } from "../clock.ts";
 import { withDeadline } from "../client/requests/deadline.ts";
 import { isExpired, isTooManyRequests } from "../client/errors.ts";
+import {
+  findDifferences,
+  isDifferent,
+  later,
+  replayDifferences,
+  replaySeconds,
+  unreported,
+  type Compared,
+  type Differences,
+} from "./differences.ts";
 import type { Entry, IndexedStore } from "./indexed-store.ts";
-import { keyOf, metadataOf, parseKey, type Key, type KubeObject, type Resource } from "../resource.ts";
+import { keyOf, parseKey, type Key, type KubeObject, type Resource } from "../resource.ts";
 import { backoff } from "../client/requests/retry.ts";
 import type { ReflectorCounts } from "./store.ts";
 
@@ -38,6 +49,10 @@ export interface FeedTiming {
   readonly answerMs: number;
   /** The part of its time that a feed may spend on comparisons: they become less frequent when one takes half a second. */
   readonly comparingShare: number;
+  /** With more objects, the store is compared in pages of this size, and most comparisons read only what has changed. */
+  readonly largeSize: number;
+  /** How long they do. */
+  readonly compareAllMs: number;
   readonly restartMinMs: number;
   readonly restartMaxMs: number;
 }
@@ -47,13 +62,16 @@ export const productionTiming: FeedTiming = {
   watchMaxMs: 30 * 60_000,
   compareMinMs: 20_000,
   compareMaxMs: 30_000,
-  quietCompareMinMs: 50_000,
+  quietCompareMinMs: 54_000,
   quietCompareMaxMs: 56_000,
   quietMs: 5 * 60_000,
   settleMs: 1000,
   graceMs: 5000,
   answerMs: 10_000,
   comparingShare: 0.02,
+  // A single page is read from the cache of the API server, several ones may be read from etcd.
+  largeSize: 5000,
+  compareAllMs: 2 * 60 * 60_000,
   restartMinMs: 200,
   restartMaxMs: 10_000,
 };
@@ -91,36 +109,10 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 // After this many consecutive failures, the resource version of the watch may be the problem.
 const failuresBeforeList = 3;
 
-/** In one request, which the API server answers from its cache: a request for a page may read from etcd. */
-const comparisonPageSize = 5000;
 /** After so many lists whose snapshot expired on the way, everything is read in a single page, whatever memory that takes. */
 const expiredBeforeSinglePage = 3;
 /** More differences are repaired by a list. */
 const maxRepairs = 50;
-
-/** Between the store and the API server. */
-interface Differences {
-  /** The resource version of the comparison. */
-  readonly version: string;
-  readonly changed: readonly Key[];
-  readonly removed: readonly Key[];
-  /** The watch has reported other changes since. */
-  readonly isOvertaken?: true;
-  /** The API server has an earlier version than before. */
-  readonly isRestored?: true;
-}
-
-/** Only what the watch has not reported since the comparison began. */
-function withoutReported(found: Differences, reported: ReadonlySet<Key>): Differences {
-  const { changed, removed } = found;
-  const isUnknown = (key: Key): boolean => !reported.has(key);
-  return {
-    ...found,
-    changed: changed.filter(isUnknown),
-    removed: removed.filter(isUnknown),
-    ...(reported.size > 0 && { isOvertaken: true }),
-  };
-}
 
 interface Listed<T> {
   readonly version: string;
@@ -128,8 +120,11 @@ interface Listed<T> {
   readonly entries?: ReadonlyMap<Key, Entry<T>>;
 }
 
-const isDifferent = ({ changed, removed, isRestored }: Differences): boolean =>
-  changed.length + removed.length > 0 || isRestored === true;
+interface Proven {
+  readonly version: string;
+  /** Then everything is compared again. */
+  readonly until: number;
+}
 
 export class Feed<T extends KubeObject> {
   readonly counts: Mutable<ReflectorCounts> = { lists: 0, watches: 0, comparisons: 0, differences: 0 };
@@ -143,13 +138,15 @@ export class Feed<T extends KubeObject> {
   #latestVersion = 0;
   /** How long the last comparison took. One that the end of the watch interrupted counts as at least as long as the one before it. */
   #comparisonMs = 0;
-  /** No comparison begins before this time, even if one is due. */
+  /** Not everything is compared before this time, even if that is due. */
   #restsUntil = -Infinity;
+  /** A large store was equal to the API server at this version. Undefined: everything must be compared. */
+  #proven: Proven | undefined;
   /** Or listed. A watch may end before the next comparison is due. */
   #comparedAt = -Infinity;
   #changedAt = -Infinity;
-  /** What the watch has reported since the comparison in progress began. */
-  #reported: Set<Key> | undefined;
+  /** The versions of what the watch has reported since the comparison in progress began. */
+  #reported: Map<Key, number> | undefined;
   #lastResponseAt = -Infinity;
   #failures = 0;
   /** Consecutive lists whose snapshot expired on the way. */
@@ -185,6 +182,7 @@ export class Feed<T extends KubeObject> {
 
   #fail(error: unknown): void {
     this.#failures++;
+    this.#proven = undefined;
     const isStuck = this.#failures >= failuresBeforeList && !isTooManyRequests(error);
     if (isExpired(error) || isStuck) this.#resourceVersion = undefined;
     // The API server may have been restarted after a restore: compare as soon as it can be reached, and the last comparison allows it.
@@ -214,7 +212,7 @@ export class Feed<T extends KubeObject> {
     const { clock, timing, random } = this.#options;
     const part = random();
     const rest = async (minMs: number, maxMs: number): Promise<void> => {
-      const endsAt = Math.max(this.#restsUntil, this.#comparedAt + minMs + part * (maxMs - minMs));
+      const endsAt = this.#comparedAt + minMs + part * (maxMs - minMs);
       await sleep(clock, Math.max(0, endsAt - clock.monotonic()), signal);
     };
     // Until then, the watch may fail again.
@@ -226,11 +224,12 @@ export class Feed<T extends KubeObject> {
 
   /** Undefined if it failed: the store is usable, and the watch may work. */
   async #compare(signal: AbortSignal): Promise<Differences | undefined> {
-    const { clock, timing, onError } = this.#options;
-    const reported = new Set<Key>();
+    const { clock, timing, store, onError } = this.#options;
+    const reported = new Map<Key, number>();
     this.#reported = reported;
     try {
-      const found = await this.#readDifferences(signal);
+      const replayed = await this.#replayDifferences(signal);
+      const found = replayed ?? (await this.#readDifferences(signal));
       this.counts.comparisons++;
       this.#lastResponseAt = clock.monotonic();
       // Until everything is listed again, no version is trusted, even if the API server has reached the former ones again by then.
@@ -239,11 +238,16 @@ export class Feed<T extends KubeObject> {
       // If the watch has ended meanwhile, the comparison is repeated with the next one.
       signal.throwIfAborted();
       this.#comparedAt = clock.monotonic();
+      const differences = unreported(found, store, reported);
+      if (isDifferent(differences)) this.#proven = undefined;
+      else if (replayed) this.#proveUntil(replayed.version);
+      else this.#prove(found.version);
       // Unless the watch is ahead of it.
-      if (!isDifferent(found) && reported.size === 0) this.#reach(found.version);
-      return withoutReported(found, reported);
+      if (!isDifferent(found) && reported.size === 0) this.#reach(this.#latest(found.version));
+      return differences;
     } catch (error) {
       if (signal.aborted) throw error;
+      this.#proven = undefined;
       onError(error, "comparison failed");
       return undefined;
     } finally {
@@ -251,49 +255,74 @@ export class Feed<T extends KubeObject> {
     }
   }
 
+  get #provenVersion(): string | undefined {
+    return this.#proven && this.#options.clock.monotonic() < this.#proven.until ? this.#proven.version : undefined;
+  }
+
+  /** After everything was compared. */
+  #prove(version: string): void {
+    const { clock, timing, random } = this.#options;
+    // Not at the same time for all kinds.
+    const forMs = timing.compareAllMs * (0.9 + 0.1 * random());
+    this.#proven = this.#isLarge ? { version, until: clock.monotonic() + forMs } : undefined;
+  }
+
+  /** After what has changed was compared: that does not replace the next complete comparison. */
+  #proveUntil(version: string): void {
+    this.#proven = this.#proven && { ...this.#proven, version: later(version, this.#proven.version) };
+  }
+
+  get #isLarge(): boolean {
+    const { store, namespace, timing } = this.#options;
+    return store.keys(namespace).drop(timing.largeSize).next().done !== true;
+  }
+
+  /** Undefined if everything must be compared. */
+  async #replayDifferences(parent: AbortSignal): Promise<Differences | undefined> {
+    const { clock, timing } = this.#options;
+    const from = this.#provenVersion;
+    if (from === undefined) return undefined;
+    // The connection may be dead but open.
+    const limits = { clock, ms: replaySeconds * 1000 + timing.answerMs, signal: parent };
+    const found = await withDeadline(limits, (signal) => replayDifferences(this.#compared(signal), from));
+    if (!found) this.#proven = undefined;
+    return found;
+  }
+
   /**
-   * After a comparison there is a rest, even if the end of the watch interrupted it: a watch that keeps breaking must not repeat it each
-   * time. One that failed is repeated with backoff.
+   * Before and after this there is a rest, even if the end of the watch interrupted it: a watch or a replay that keeps breaking must not
+   * repeat it each time. One that failed is repeated with backoff.
    */
   async #readDifferences(signal: AbortSignal): Promise<Differences> {
-    const { clock } = this.#options;
+    const { clock, timing } = this.#options;
+    const waitMs = this.#restsUntil - clock.monotonic();
+    if (waitMs > 0) await sleep(clock, waitMs, signal);
+    signal.throwIfAborted();
+    this.#reported?.clear();
     const startedAt = clock.monotonic();
+    const latestVersion = this.#latestVersion;
     const rest = (): void =>
       this.#rest(Math.max(clock.monotonic() - startedAt, signal.aborted ? this.#comparisonMs : 0));
     try {
-      const found = await this.#findDifferences(signal, this.#latestVersion);
+      const onPage = (): void => void (this.#lastResponseAt = clock.monotonic());
+      const found = await findDifferences(this.#compared(signal), { pageSize: timing.largeSize, onPage });
       rest();
-      return found;
+      return Number(found.version) < latestVersion ? { ...found, isRestored: true } : found;
     } catch (error) {
       if (signal.aborted) rest();
       throw error;
     }
   }
 
+  #compared(signal: AbortSignal): Compared<T> {
+    const { client, resource, store } = this.#options;
+    return { client, resource, store, call: this.#callOptions(signal) };
+  }
+
   #rest(comparisonMs: number): void {
     const { clock, timing } = this.#options;
     this.#comparisonMs = comparisonMs;
     this.#restsUntil = clock.monotonic() + restMs(comparisonMs, timing);
-  }
-
-  /** Reads page by page, so that the memory that a comparison needs does not grow with the number of objects. */
-  async #findDifferences(signal: AbortSignal, latestVersion: number): Promise<Differences> {
-    const { client, resource, store, clock } = this.#options;
-    const unseen = new Set(store.keys(this.#options.namespace));
-    const changed: Key[] = [];
-    let version = "";
-    const pageSize = unseen.size > comparisonPageSize ? comparisonPageSize : 0;
-    for await (const page of client.pages(metadataOf(resource), { ...this.#callOptions(signal), pageSize })) {
-      this.#lastResponseAt = clock.monotonic();
-      for (const listed of page.items) {
-        const key = keyOf(listed);
-        unseen.delete(key);
-        if (!store.entryOf(listed, key)) changed.push(key);
-      }
-      version = page.resourceVersion;
-    }
-    const isRestored = Number(version) < latestVersion;
-    return { version, changed, removed: [...unseen], ...(isRestored && { isRestored }) };
   }
 
   /**
@@ -305,9 +334,9 @@ export class Feed<T extends KubeObject> {
     const { client, resource, store, trim } = this.#options;
     this.counts.differences++;
     this.#resourceVersion = undefined;
-    if (isOvertaken || isRestored || changed.length + removed.length > maxRepairs) return;
+    if (isOvertaken || isRestored || changed.size + removed.length > maxRepairs) return;
     const current = new Map<Key, T | undefined>(removed.map((key) => [key, undefined]));
-    for (const key of changed) {
+    for (const key of changed.keys()) {
       const { name, namespace } = parseKey(key);
       const named = [this.#options.fieldSelector, `metadata.name=${name}`].filter((each) => each !== undefined);
       const { items } = await client.list(resource, {
@@ -323,6 +352,11 @@ export class Feed<T extends KubeObject> {
       else store.remove(key);
     }
     this.#reach(version);
+  }
+
+  /** A replay may be behind the watch. */
+  #latest(version: string): string {
+    return this.#resourceVersion === undefined ? version : later(version, this.#resourceVersion);
   }
 
   #reach(version: string | undefined): void {
@@ -341,6 +375,7 @@ export class Feed<T extends KubeObject> {
     this.#reach(version);
     this.counts.lists++;
     if (entries) await store.replace(entries, namespace);
+    this.#prove(version);
     if (this.counts.lists === 1) this.#options.onSync();
     return version;
   }
@@ -460,7 +495,7 @@ export class Feed<T extends KubeObject> {
         store.set(trim(event.object));
         break;
     }
-    this.#reported?.add(keyOf(event.object));
+    this.#reported?.set(keyOf(event.object), Number(event.object.metadata.resourceVersion));
     this.#changedAt = this.#options.clock.monotonic();
     this.#reach(event.object.metadata.resourceVersion ?? this.#resourceVersion);
   }

@@ -130,6 +130,12 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
     return stored.uid === uid && stored.resourceVersion === resourceVersion ? entry : undefined;
   }
 
+  /** As a number; undefined if the store does not have it. */
+  versionAt(key: Key): number | undefined {
+    const entry = this.#entries.get(key);
+    return entry && Number(isActive(entry) ? entry.metadata.resourceVersion : entry.version);
+  }
+
   /**
    * For `replace`: an archived object does not take its whole memory until then. If the store has the same object already, its entry: after
    * a restore of etcd, when versions cannot be compared, thousands of archived objects need not be unpacked to find that they are the same.

@@ -7,7 +7,8 @@ import type { Client, ListOptions } from "../client/client.ts";
 import { ApiError } from "../client/errors.ts";
 import { sleep } from "../clock.ts";
 import type { KubeObject, Resource } from "../resource.ts";
-import { productionTiming } from "./feed.ts";
+import { replaySeconds } from "./differences.ts";
+import { productionTiming, type FeedTiming } from "./feed.ts";
 import { manualClock, type ManualClock } from "../manual-clock.ts";
 import { memoryServer, type ConfigMap, type MemoryServer } from "../../testing/memory-server.ts";
 import { seededRandom } from "../../testing/seeded-random.ts";
@@ -19,6 +20,8 @@ let server: MemoryServer;
 let stop: AbortController;
 let errors: string[];
 let running: Promise<void>[];
+/** Of all reflectors of a test. */
+let timing: Partial<FeedTiming>;
 
 beforeEach(() => {
   clock = manualClock();
@@ -26,6 +29,7 @@ beforeEach(() => {
   stop = new AbortController();
   errors = [];
   running = [];
+  timing = {};
 });
 afterEach(async () => {
   stop.abort();
@@ -39,6 +43,7 @@ async function start(options: ReflectorOptions<ConfigMap> = {}, client = server.
     clock,
     onError: (_, what) => errors.push(what),
     ...options,
+    timing: { ...timing, ...options.timing },
   });
   running.push(started.run(stop.signal));
   await clock.advance(10);
@@ -52,11 +57,11 @@ function isInSync(reflected: Reflector<ConfigMap>): boolean {
   return Bun.deepEquals(versions(reflected.store.list()), versions(server.objects()));
 }
 
-/** Milliseconds until the store is in sync with the server; fails after a minute. */
-async function timeToSync(reflected: Reflector<ConfigMap>): Promise<number> {
+/** Milliseconds until the store is in sync with the server. */
+async function timeToSync(reflected: Reflector<ConfigMap>, limitMs = 60_000): Promise<number> {
   const from = clock.now();
   while (!isInSync(reflected)) {
-    expect(clock.now() - from).toBeLessThan(60_000);
+    expect(clock.now() - from).toBeLessThan(limitMs);
     await clock.advance(100);
   }
   return clock.now() - from;
@@ -162,7 +167,17 @@ describe("normal operation", () => {
   });
 });
 
-describe("the store is in sync again within a minute when", () => {
+/** For a large store, most comparisons read only what has changed. */
+const sizes = [
+  ["a small store", {}],
+  ["a large store", { largeSize: 0 }],
+] as const;
+
+describe.each(sizes)("%s is in sync again within a minute when", (_, ofSize) => {
+  beforeEach(() => {
+    timing = ofSize;
+  });
+
   test("a watch freezes right after it started: its connection is abandoned", async () => {
     const reflected = await start();
     server.freeze();
@@ -175,7 +190,7 @@ describe("the store is in sync again within a minute when", () => {
     await clock.advance(3_600_000);
     server.freeze();
     server.put("a/x");
-    expect(await timeToSync(reflected)).toBeLessThanOrEqual(58_000);
+    expect(await timeToSync(reflected)).toBeLessThanOrEqual(60_000);
   });
 
   test("an event of such a kind is lost, and a later one is not", async () => {
@@ -184,8 +199,10 @@ describe("the store is in sync again within a minute when", () => {
     await clock.advance(3_600_000);
     server.faults.drop = ({ key }) => key === "a/x";
     server.put("a/x");
+    await clock.advance(0);
+    delete server.faults.drop;
     server.put("a/later");
-    expect(await timeToSync(reflected)).toBeLessThanOrEqual(58_000);
+    expect(await timeToSync(reflected)).toBeLessThanOrEqual(60_000);
   });
 
   test("the production timing finds a broken watch within a minute", () => {
@@ -206,7 +223,7 @@ describe("the store is in sync again within a minute when", () => {
       server.put("a/later");
       await clock.advance(0);
       expect(isInSync(reflected)).toBe(false);
-      expect(await timeToSync(reflected)).toBeLessThanOrEqual(31_000);
+      expect(await timeToSync(reflected)).toBeLessThanOrEqual(33_000);
       expect(reflected.counts).toMatchObject({ lists: 1, differences: 1 });
     });
   }
@@ -218,24 +235,8 @@ describe("the store is in sync again within a minute when", () => {
     for (let i = 0; i < 100; i++) server.put(`a/${i}`);
     await clock.advance(0);
     delete server.faults.drop;
-    expect(await timeToSync(reflected)).toBeLessThanOrEqual(31_000);
+    expect(await timeToSync(reflected)).toBeLessThanOrEqual(33_000);
     expect(reflected.counts).toMatchObject({ lists: 2, differences: 1 });
-  });
-
-  test("events are lost among thousands of objects, which are compared page by page", async () => {
-    for (let i = 0; i < 6000; i++) server.put(`a/${i}`);
-    const reflected = await start();
-    server.faults.drop = () => true;
-    server.put("a/5999");
-    server.put("a/new");
-    server.remove("a/0");
-    await clock.advance(0);
-    delete server.faults.drop;
-    expect(isInSync(reflected)).toBe(false);
-    await clock.advance(31_000);
-    expect(isInSync(reflected)).toBe(true);
-    expect(server.pages).toBe(2);
-    expect(reflected.counts).toMatchObject({ lists: 1, differences: 1 });
   });
 
   test("an event is lost, and something between the operator and the server ends every watch after 10 seconds", async () => {
@@ -244,6 +245,8 @@ describe("the store is in sync again within a minute when", () => {
     await clock.advance(3_600_000);
     server.faults.drop = () => true;
     server.put("a/x");
+    await clock.advance(0);
+    delete server.faults.drop;
     // The end of a watch may interrupt a comparison, which is then repeated.
     expect(await timeToSync(reflected)).toBeLessThanOrEqual(60_000);
     expect(reflected.counts.comparisons).toBeLessThan(90);
@@ -309,7 +312,20 @@ describe("the store is in sync again within a minute when", () => {
     expect(reflected.counts.watches).toBeLessThan(60);
   });
 
-  test("the server was restored from a backup and its versions start from the past", async () => {
+  test("a comparison that fails does not stop the watch", async () => {
+    const reflected = await start();
+    server.faults.list = () => true;
+    await clock.advance(120_000);
+    server.put("a/x");
+    await clock.advance(0);
+    expect(isInSync(reflected)).toBe(true);
+    expect(errors).toContain("configmaps: comparison failed");
+    expect(reflected.healthy).toBe(true);
+  });
+});
+
+describe("etcd was restored from a backup", () => {
+  test("the versions start from the past", async () => {
     for (let i = 0; i < 50; i++) server.put("a/x");
     const reflected = await start();
     server.restoreBackup();
@@ -320,7 +336,7 @@ describe("the store is in sync again within a minute when", () => {
     expect(isInSync(reflected)).toBe(true);
   });
 
-  describe("the server was restored from a backup, and an object is in the same version again with other content", () => {
+  describe("an object is in the same version again with other content", () => {
     const changeInVersion8 = (value: string): void => {
       while (server.version < 7) server.put("a/y");
       server.put("a/x", value);
@@ -333,7 +349,8 @@ describe("the store is in sync again within a minute when", () => {
       while (server.version < 12) server.put("a/y");
     });
 
-    test("before the next comparison, because the connection broke", async () => {
+    test.each(sizes)("before the next comparison, because the connection of %s broke", async (_, ofSize) => {
+      timing = ofSize;
       const reflected = await start();
       server.restoreBackup();
       server.cut();
@@ -367,7 +384,8 @@ describe("the store is in sync again within a minute when", () => {
       expect(valueOf(reflected)).toBe("restored");
     });
 
-    test("before the server can be reached again", async () => {
+    test.each(sizes)("before the server can be reached again, with %s", async (_, ofSize) => {
+      timing = ofSize;
       const reflected = await start();
       const changes: Change<ConfigMap>[] = [];
       server.faults.down = true;
@@ -382,20 +400,10 @@ describe("the store is in sync again within a minute when", () => {
       expect(changes.find(({ key }) => key === "a/x")).toMatchObject({ before: { data: { value: "lost" } } });
     });
   });
-
-  test("a comparison that fails does not stop the watch", async () => {
-    const reflected = await start();
-    server.faults.list = () => true;
-    await clock.advance(120_000);
-    server.put("a/x");
-    await clock.advance(0);
-    expect(isInSync(reflected)).toBe(true);
-    expect(errors).toContain("configmaps: comparison failed");
-    expect(reflected.healthy).toBe(true);
-  });
 });
 
-test("events that arrive while the store is compared are no difference", async () => {
+test.each(sizes)("events that arrive while %s is compared are no difference", async (_, ofSize) => {
+  timing = ofSize;
   const reflected = await start();
   for (let i = 0; i < 600; i++) {
     server.put(`a/${i % 7}`);
@@ -405,6 +413,168 @@ test("events that arrive while the store is compared are no difference", async (
   expect(isInSync(reflected)).toBe(true);
   expect(reflected.counts).toMatchObject({ lists: 1, differences: 0 });
   expect(reflected.counts.comparisons).toBeGreaterThan(9);
+});
+
+describe("a large store", () => {
+  /** How often everything was compared, and what has changed. */
+  let complete: number;
+  let replays: number;
+
+  async function untilCompared(): Promise<void> {
+    const before = complete + replays;
+    const isNew = (): boolean => complete + replays > before;
+    while (!isNew()) await clock.advance(100);
+  }
+
+  async function startLarge(): Promise<Reflector<ConfigMap>> {
+    timing = { largeSize: 50 };
+    for (let i = 0; i < 60; i++) server.put(`a/${i}`);
+    const reflected = await start();
+    complete = 0;
+    replays = 0;
+    server.faults.list = () => {
+      complete++;
+      return false;
+    };
+    server.faults.watch = ({ serverTimeoutSeconds }) => {
+      if (serverTimeoutSeconds === replaySeconds) replays++;
+      return undefined;
+    };
+    return reflected;
+  }
+
+  const lose = async (): Promise<void> => {
+    server.faults.drop = () => true;
+    server.put("a/59");
+    server.put("a/new");
+    server.remove("a/0");
+    await clock.advance(0);
+    delete server.faults.drop;
+  };
+
+  test("is compared by reading what has changed, and everything every two hours", async () => {
+    const reflected = await startLarge();
+    for (let minute = 0; minute < 105; minute++) await clock.advance(60_000);
+    expect(complete).toBe(0);
+    expect(reflected.counts.comparisons).toBeWithin(105, 135);
+    for (let minute = 0; minute < 20; minute++) await clock.advance(60_000);
+    expect(complete).toBe(1);
+    expect(server.pages).toBe(2);
+    for (let minute = 0; minute < 60; minute++) await clock.advance(60_000);
+    expect(complete).toBe(1);
+    expect(reflected.counts).toMatchObject({ lists: 1, differences: 0 });
+    expect(errors).toEqual([]);
+  });
+
+  test("needs no complete comparison to find lost events; one follows", async () => {
+    const reflected = await startLarge();
+    await lose();
+    expect(isInSync(reflected)).toBe(false);
+    let read = 0;
+    server.faults.list = ({ fieldSelector }) => {
+      if (fieldSelector === undefined) complete++;
+      else read++;
+      return false;
+    };
+    expect(await timeToSync(reflected)).toBeLessThanOrEqual(33_000);
+    expect({ complete, read }).toEqual({ complete: 0, read: 2 });
+    expect(reflected.counts).toMatchObject({ lists: 1, differences: 1 });
+    await clock.advance(60_000);
+    expect(complete).toBe(1);
+  });
+
+  test("notices that its connections are dead, even while it reads what has changed", async () => {
+    const reflected = await startLarge();
+    await untilCompared();
+    await clock.advance(500);
+    server.freeze();
+    server.put("a/1");
+    expect(await timeToSync(reflected)).toBeLessThanOrEqual(60_000);
+  });
+
+  test.each([
+    ["reads what has changed", (): void => undefined],
+    ["is compared completely", (): void => server.cut()],
+  ])("finds a lost event of an object whose former change was reported while it %s", async (_, before) => {
+    const reflected = await startLarge();
+    before();
+    server.faults.listMs = 1000;
+    await untilCompared();
+    server.put("a/1");
+    await clock.advance(100);
+    server.faults.drop = () => true;
+    server.put("a/1");
+    await clock.advance(0);
+    delete server.faults.drop;
+    expect(await timeToSync(reflected)).toBeLessThanOrEqual(60_000);
+  });
+
+  test("is not compared completely each time the API server refuses to report the changes", async () => {
+    await startLarge();
+    server.faults.listMs = 3000;
+    server.faults.watch = ({ serverTimeoutSeconds }) => {
+      if (serverTimeoutSeconds !== replaySeconds) return undefined;
+      throw new ApiError("watch", { status: 500, reason: "InternalError", message: "" });
+    };
+    for (let second = 0; second < 3600; second++) await clock.advance(1000);
+    expect(complete).toBeWithin(10, 25);
+  });
+
+  test("whose events get lost twice is in sync when everything was compared", async () => {
+    const reflected = await startLarge();
+    server.faults.drop = ({ key }) => key === "a/7";
+    server.put("a/7");
+    await clock.advance(120_000);
+    expect(isInSync(reflected)).toBe(false);
+    await clock.advance(7_200_000);
+    expect(isInSync(reflected)).toBe(true);
+  });
+
+  test.each([
+    ["the API server no longer has the changes", (): void => server.forget()],
+    ["a connection broke", (): void => server.cut()],
+  ])("is compared completely if %s", async (_, happen) => {
+    const reflected = await startLarge();
+    await lose();
+    server.put("a/later");
+    await clock.advance(0);
+    happen();
+    await clock.advance(30_000);
+    expect(complete).toBeGreaterThan(0);
+    expect(await timeToSync(reflected)).toBeLessThanOrEqual(31_000);
+  });
+
+  test("is not compared completely each time the changes have expired", async () => {
+    await startLarge();
+    server.faults.listMs = 3000;
+    for (let second = 0; second < 3600; second++) {
+      server.put("a/1");
+      await clock.advance(0);
+      server.forget();
+      await clock.advance(1000);
+    }
+    // Three seconds are 2 % of 150 s.
+    expect(complete).toBeWithin(10, 25);
+  });
+
+  test.each([1, 2, 3])("is not changed by an API server that knows only %i of four changes", async (known) => {
+    const reflected = await startLarge();
+    const changes: string[] = [];
+    reflected.store.subscribe(({ key }) => changes.push(key));
+    const from = server.version;
+    server.put("a/1");
+    server.put("a/1");
+    server.remove("a/2");
+    server.put("a/2");
+    await clock.advance(0);
+    server.faults.behind = ({ version }) => version > from + known;
+    await clock.advance(120_000);
+    expect(replays).toBeGreaterThan(2);
+    expect(reflected.counts).toMatchObject({ lists: 1, differences: 0 });
+    server.cut();
+    await clock.advance(60_000);
+    expect(changes).toEqual(["a/1", "a/1", "a/2", "a/2"]);
+  });
 });
 
 describe("health", () => {
@@ -648,31 +818,40 @@ test("a listener that throws is reported, and the reflector continues", async ()
   expect(errors).toEqual(["configmaps: a listener failed", "configmaps: a listener failed"]);
 });
 
-test("after ten minutes of random faults, the store is in sync within a minute and every change was reported", async () => {
-  for (let seed = 1; seed <= 100; seed++) {
-    clock = manualClock();
-    server = memoryServer(clock);
-    const numbers = seededRandom(seed);
-    const random = (): number => numbers.next();
-    const reflected = await start({ random });
-    const mirror = new Map<string, string>();
-    reflected.store.subscribe(({ key, after }) => {
-      if (after) mirror.set(key, after.metadata.resourceVersion ?? "");
-      else mirror.delete(key);
-    });
-    await randomEvents(random);
-    server.clearFaults();
-    await timeToSync(reflected);
-    expect(mirror).toEqual(
-      new Map(
-        reflected.store.list().map((object) => [`a/${object.metadata.name}`, object.metadata.resourceVersion ?? ""]),
-      ),
-    );
-    stop.abort();
-    await clock.advance(0);
-    stop = new AbortController();
-  }
-});
+test.each([
+  ["a store", "a minute", {}, 60_000],
+  // The same event may get lost again when the changes are read.
+  ["a large store", "the time after which everything is compared", { largeSize: 0, compareAllMs: 600_000 }, 700_000],
+] as const)(
+  "after ten minutes of random faults, %s is in sync within %s and every change was reported",
+  async (...args) => {
+    const [, , ofSize, limitMs] = args;
+    timing = ofSize;
+    for (let seed = 1; seed <= 100; seed++) {
+      clock = manualClock();
+      server = memoryServer(clock);
+      const numbers = seededRandom(seed);
+      const random = (): number => numbers.next();
+      const reflected = await start({ random });
+      const mirror = new Map<string, string>();
+      reflected.store.subscribe(({ key, after }) => {
+        if (after) mirror.set(key, after.metadata.resourceVersion ?? "");
+        else mirror.delete(key);
+      });
+      await randomEvents(random);
+      server.clearFaults();
+      await timeToSync(reflected, limitMs);
+      expect(mirror).toEqual(
+        new Map(
+          reflected.store.list().map((object) => [`a/${object.metadata.name}`, object.metadata.resourceVersion ?? ""]),
+        ),
+      );
+      stop.abort();
+      await clock.advance(0);
+      stop = new AbortController();
+    }
+  },
+);
 
 /** Changes and faults in random order. */
 async function randomEvents(random: () => number): Promise<void> {
