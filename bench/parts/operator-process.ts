@@ -82,15 +82,32 @@ export class OperatorProcess {
 
   /** The sum of all series of each metric; empty while the operator does not respond. */
   async metrics(): Promise<ReadonlyMap<string, number>> {
+    const sums = new Map<string, number>();
+    for (const { name, value } of await this.#scrape()) sums.set(name, (sums.get(name) ?? 0) + value);
+    return sums;
+  }
+
+  /** The series of a metric, by their labels. */
+  async series(name: string): Promise<ReadonlyMap<string, number>> {
+    const found = (await this.#scrape()).filter((sample) => sample.name === name);
+    return new Map(found.map(({ labels, value }) => [labels, value]));
+  }
+
+  async #scrape(): Promise<Sample[]> {
     const text = await fetch(this.#metrics).then(
       (response) => response.text(),
       () => "",
     );
-    const sums = new Map<string, number>();
-    for (const line of text.split("\n")) {
-      const [, name, value] = /^(\w+)(?:\{.*\})? (\S+)/.exec(line) ?? [];
-      if (name !== undefined) sums.set(name, (sums.get(name) ?? 0) + Number(value));
-    }
-    return sums;
+    return Array.from(text.matchAll(/^(\w+)(?:\{(.*)\})? (\S+)/gm), ([, name = "", labels = "", value]) => ({
+      name,
+      labels,
+      value: Number(value),
+    }));
   }
+}
+
+interface Sample {
+  readonly name: string;
+  readonly labels: string;
+  readonly value: number;
 }

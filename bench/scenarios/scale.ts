@@ -29,6 +29,7 @@ export function findings({ phases, window, changes }: ScaleFigures): Findings {
   const one = (unit: Unit, [id, title]: readonly [id: string, title: string], value: number) =>
     figure({ id: `scale.${id}`, title: `scale: ${title}`, unit, note }, [value]);
   const windowMs = window.seconds * 1000;
+  const reads = window.requests - window.renewals;
   const writes = Object.entries(window.writes);
   return {
     figures: [
@@ -40,7 +41,7 @@ export function findings({ phases, window, changes }: ScaleFigures): Findings {
       ...one("ms", ["restart", "restart → caught up"], last.caughtUpMs),
       ...one("ms", ["restart.cpu", "CPU time of the restart"], last.startCpuMs),
       ...one("m", ["cpu", "CPU while idle"], (window.cpuMs / windowMs) * 1000),
-      ...one("/h", ["requests", "API requests while idle"], (window.requests * hourMs) / windowMs),
+      ...one("/h", ["requests", "API requests while idle, except for the Lease"], (reads * hourMs) / windowMs),
       ...(changes ? one("/s", ["changes", "changes"], changes.count / (changes.observedMs / 1000)) : []),
       ...(changes ? one("ms", ["change.cpu", "CPU time of a change"], changes.cpuMs / changes.count) : []),
       ...one("count", ["writes", `writes in ${window.seconds} s, except to the Lease`], total(writes)),

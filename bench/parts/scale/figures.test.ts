@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 
 import { memoryPerObject, type Phase } from "./figures.ts";
-import { addedSince, parseWrites } from "./requests.ts";
+import { addedSince, onlyWrites, parseRequests } from "./requests.ts";
 
 const phase = (stacks: number, updates: number, anonymousMb: number): Phase => ({
   stacks,
@@ -18,13 +18,14 @@ test("the memory of one object is the difference between two phases, divided by 
   expect(memoryPerObject([phase(0, 0, 20)])).toBeUndefined();
 });
 
-test("writes are counted by verb and resource, without Leases and reads", () => {
+test("requests are counted by verb and resource, and writes without those to Leases", () => {
   const line = (verb: string, resource: string, count: number): string =>
     `apiserver_request_total{code="200",resource="${resource}",verb="${verb}"} ${count}`;
-  const before = parseWrites([line("PATCH", "stacks", 3), line("PUT", "leases", 9)].join("\n"));
-  const after = parseWrites(
+  const before = parseRequests([line("PATCH", "stacks", 3), line("PUT", "leases", 9)].join("\n"));
+  const after = parseRequests(
     [line("PATCH", "stacks", 5), line("LIST", "stacks", 7), line("PUT", "leases", 10)].join("\n"),
   );
-  expect(before).toEqual({ "PATCH stacks": 3 });
-  expect(addedSince(before, after)).toEqual({ "PATCH stacks": 2 });
+  const added = addedSince(before, after);
+  expect(added).toEqual({ "PATCH stacks": 2, "LIST stacks": 7, "PUT leases": 1 });
+  expect(onlyWrites(added)).toEqual({ "PATCH stacks": 2 });
 });

@@ -20,9 +20,14 @@ export interface ScaleFigures {
     readonly seconds: number;
     readonly usage: Usage;
     readonly cpuMs: number;
+    /** Of the operator. */
     readonly requests: number;
+    /** Of those, to renew the Lease. */
+    readonly renewals: number;
     /** Except those to Leases. */
     readonly writes: RequestCounts;
+    /** All requests, also of the API server itself. */
+    readonly served: RequestCounts;
   };
   /** Stacks that were changed together, and when the operator had written the status of the last one. */
   readonly changes?: { readonly count: number; readonly observedMs: number; readonly cpuMs: number } | undefined;

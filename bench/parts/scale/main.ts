@@ -1,6 +1,6 @@
 /**
  * Ten thousand idle Stacks and their history: `bun bench/parts/scale/main.ts [--stacks=10000] [--updates=15] [--window=600]
- * [--changes=1000] [--json]`. The compiled operator runs with a real API server and without a cluster, since idle Stacks have no pods.
+ * [--quiet=360] [--changes=1000] [--json]`. The compiled operator runs with a real API server and without a cluster, since idle Stacks have no pods.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ import { storeObjects, type StoredObject } from "./etcd.ts";
 import type { Phase, ScaleFigures } from "./figures.ts";
 import { OperatorProcess } from "../operator-process.ts";
 import { copiesOf, stackObjects, updateObjects, type Copy, type IdleStack, type Population } from "./population.ts";
-import { addedSince, writesIn } from "./requests.ts";
+import { addedSince, onlyWrites, requestsIn } from "./requests.ts";
 
 const { values } = parseArgs({
   options: {
@@ -26,6 +26,8 @@ const { values } = parseArgs({
     updates: { type: "string", default: "15" },
     /** Seconds in which the idle operator is observed. */
     window: { type: "string", default: "600" },
+    /** Seconds before that: for five minutes after the last change of a kind, its store is compared more often. */
+    quiet: { type: "string", default: "360" },
     /** Stacks that are changed at the end, as fast as possible. */
     changes: { type: "string", default: "1000" },
     /** Seconds before memory is read. */
@@ -212,22 +214,32 @@ async function isObserved({ client }: ApiServer, ref: Copy): Promise<boolean> {
 
 async function observe(operator: OperatorProcess, server: ApiServer): Promise<ScaleFigures["window"]> {
   const seconds = Number(values.window);
+  await Bun.sleep(Number(values.quiet) * 1000);
   say(`observing for ${seconds} s`);
-  const before = { usage: operator.usage(), requests: await requestsOf(operator), writes: await writesIn(server) };
+  const before = { usage: operator.usage(), sent: await sentBy(operator), served: await requestsIn(server) };
   await Bun.sleep(seconds * 1000);
   const usage = operator.usage();
-  const writes = addedSince(before.writes, await writesIn(server));
+  const served = addedSince(before.served, await requestsIn(server));
+  const sent = await sentBy(operator);
   return {
     seconds,
     usage,
     cpuMs: usage.cpuMs - before.usage.cpuMs,
-    requests: (await requestsOf(operator)) - before.requests,
-    writes,
+    requests: sent.all - before.sent.all,
+    renewals: sent.renewals - before.sent.renewals,
+    writes: onlyWrites(served),
+    served,
   };
 }
 
-const requestsOf = async (operator: OperatorProcess): Promise<number> =>
-  (await operator.metric("rest_client_requests_total")) ?? 0;
+/** Everything that an idle operator writes is a renewal of its Lease. */
+async function sentBy(operator: OperatorProcess): Promise<{ readonly all: number; readonly renewals: number }> {
+  const series = await operator.series("rest_client_requests_total");
+  const total = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
+  const reads = [...series].filter(([labels]) => labels.includes('method="GET"')).map(([, count]) => count);
+  const all = total([...series.values()]);
+  return { all, renewals: all - total(reads) };
+}
 
 function describe({ stacks, updates, caughtUpMs, drainedMs, startCpuMs, usage }: Phase): string {
   const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;

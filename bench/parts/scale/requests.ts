@@ -1,4 +1,4 @@
-/** The writes that an API server has served, from its metrics. */
+/** The requests that an API server has served, from its metrics. */
 import type { ApiServer } from "@pko/testkit";
 
 /** By `verb resource`. */
@@ -8,23 +8,31 @@ const writeVerbs = new Set(["POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECO
 /** Leases, and what the API server itself writes. */
 const ignored = new Set(["leases", "flowschemas", "prioritylevelconfigurations", "apiservices", "tokenreviews", ""]);
 
-export async function writesIn(server: ApiServer): Promise<RequestCounts> {
-  return parseWrites(await server.kubectl(["get", "--raw", "/metrics"]));
+export async function requestsIn(server: ApiServer): Promise<RequestCounts> {
+  return parseRequests(await server.kubectl(["get", "--raw", "/metrics"]));
 }
 
-/** Pure. */
-export function parseWrites(text: string): RequestCounts {
+/** Those of the API server itself, too. Pure. */
+export function parseRequests(text: string): RequestCounts {
   const counts: Record<string, number> = {};
   for (const line of text.split("\n")) {
     if (!line.startsWith("apiserver_request_total{")) continue;
     const [verb = "", name = ""] = ["verb", "resource"].map(
       (label) => new RegExp(`${label}="([^"]*)"`).exec(line)?.[1],
     );
-    if (!writeVerbs.has(verb) || ignored.has(name)) continue;
     const key = `${verb} ${name}`;
     counts[key] = (counts[key] ?? 0) + Number(line.split(" ").at(-1));
   }
   return counts;
+}
+
+/** Without those to Leases. Pure. */
+export function onlyWrites(counts: RequestCounts): RequestCounts {
+  const isWrite = ([key]: readonly [string, number]): boolean => {
+    const [verb = "", name = ""] = key.split(" ");
+    return writeVerbs.has(verb) && !ignored.has(name);
+  };
+  return Object.fromEntries(Object.entries(counts).filter(isWrite));
 }
 
 /** Those that were added. Pure. */
