@@ -17,7 +17,8 @@ const { values } = parseArgs({
   options: {
     repositories: { type: "string", default: "10000" },
     holes: { type: "string", default: "400" },
-    requests: { type: "string", default: "300" },
+    requests: { type: "string", default: "600" },
+    every: { type: "string", default: "100" },
     latency: { type: "string", default: "20" },
     minute: { type: "string", default: "60000" },
     json: { type: "boolean", default: false },
@@ -40,6 +41,7 @@ async function measure(): Promise<PollerFigures> {
       repositories: Number(values.repositories),
       holes: Number(values.holes),
       requests: Number(values.requests),
+      everyMs: Number(values.every),
       minuteMs: Number(values.minute),
     };
     const poller = Bun.spawn([...isolated, process.execPath, script("poller.ts"), JSON.stringify(options)], {

@@ -8,8 +8,9 @@ export interface PollerOptions extends ServerStart {
   readonly repositories: number;
   /** Servers that never respond, and as many names for which no DNS server responds. */
   readonly holes: number;
-  /** How many polls of another tenant are requested, with and without its neighbors. */
+  /** How many polls of another tenant are requested, with and without its neighbors, and how long one is requested after the other. */
   readonly requests: number;
+  readonly everyMs: number;
   readonly minuteMs: number;
 }
 
@@ -28,6 +29,10 @@ export interface PollerFigures {
 }
 
 const namespaces = 100;
+/** Of the servers that never respond, and of the names. */
+const hostileNamespaces = 8;
+/** Of the other tenant. Each has been answered long before its next request. */
+const quietStacks = 100;
 
 class Bench {
   readonly #options: PollerOptions;
@@ -77,16 +82,18 @@ class Bench {
     return `https://127.0.0.1:${this.#options.port}/${key}.git`;
   }
 
-  /** The times from a request to its result, one after the other. */
+  /** The times from a request to its result. Requests are at fixed times, whether or not the ones before have a result. */
   async requested(): Promise<number[]> {
-    const times: number[] = [];
-    for (let index = 0; index < this.#options.requests; index++) {
-      const key = `quiet/s${index % 20}`;
-      const begin = performance.now();
+    const { requests, everyMs } = this.#options;
+    const begin = performance.now();
+    const times = Array.from({ length: requests }, async (_, index) => {
+      const due = begin + index * everyMs;
+      await Bun.sleep(due - performance.now());
+      const key = `quiet/s${index % quietStacks}`;
       await this.follow(key, this.repository(key), `request ${++this.#requests}`);
-      times.push(performance.now() - begin);
-    }
-    return times;
+      return performance.now() - due;
+    });
+    return await Promise.all(times);
   }
 
   value(line: string): number {
@@ -121,8 +128,9 @@ async function run(options: PollerOptions): Promise<PollerFigures> {
   };
   const aloneMs = await bench.requested();
   for (let index = 0; index < options.holes; index++) {
-    void bench.follow(`noisy/s${index}`, `http://${holeAddress(index)}:${options.tarpitPort}/r.git`);
-    void bench.follow(`nameless/s${index}`, `https://host-${index}.example.com/r.git`);
+    const namespace = index % hostileNamespaces;
+    void bench.follow(`noisy-${namespace}/s${index}`, `http://${holeAddress(index)}:${options.tarpitPort}/r.git`);
+    void bench.follow(`nameless-${namespace}/s${index}`, `https://host-${index}.example.com/r.git`);
   }
   void bench.followAgainAndAgain("huge/s");
   await Bun.sleep(1000);

@@ -21,7 +21,7 @@ import {
 } from "../sources/group-poller.ts";
 import { inTime } from "../sources/in-time.ts";
 import { pollLogKeys } from "../sources/poll-log-keys.ts";
-import { PollQueue, type Poll, type PollLimits } from "../sources/poll-queue.ts";
+import { PollQueue, type Poll, type PollLimits, type StartedPoll } from "../sources/poll-queue.ts";
 
 /** A repository at its forge, as one Stack reads it. */
 export interface ForgeRepository {
@@ -89,7 +89,15 @@ interface PollerOptions extends GroupPollerOptions {
   readonly metrics?: Registry;
 }
 
-const limits: PollLimits = { total: 32, perHost: 16, perNamespace: 8, suspects: 8, suspectsPerNamespace: 3 };
+const limits: PollLimits = {
+  total: 32,
+  perHost: 16,
+  perNamespace: 8,
+  perHostOfNamespace: 8,
+  suspects: 8,
+  suspectsPerHost: 8,
+  suspectsPerNamespace: 3,
+};
 /** A list may have several pages. */
 const timeoutMs = 30_000;
 /** The limits of forges are for an hour. */
@@ -186,9 +194,7 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadList, FailedList> implem
       host: group.repository.host,
       endpoint,
       isRequested: false,
-      get isSuspect() {
-        return endpoints.failing(endpoint) !== undefined;
-      },
+      suspicion: () => (endpoints.failing(endpoint) ? "failing" : undefined),
     };
   }
 
@@ -197,7 +203,8 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadList, FailedList> implem
     return false;
   }
 
-  protected async read({ group, endpoint }: QueuedPoll, signal: AbortSignal): Promise<ReadList> {
+  protected async read({ poll }: StartedPoll<QueuedPoll>, signal: AbortSignal): Promise<ReadList> {
+    const { group, endpoint } = poll;
     // Another repository of the forge may have found out in the meantime that it limits requests.
     const resting = this.endpoints.resting(endpoint);
     if (resting) return { list: resting.failure, isResting: true };

@@ -1,6 +1,6 @@
 /**
- * Which servers do not respond. An endpoint is a server with the credentials of one namespace. After two failed rounds in a
- * row it rests, and longer after each further one. A server that names a time (`Retry-After`) is left alone until then.
+ * What does not respond: a server, for the credentials of one namespace, or a repository. After two failed rounds in a row it
+ * rests, and longer after each further one. If a server names a time (`Retry-After`), it is left alone until then.
  */
 import { backoffDelay, type BackoffPolicy, type Clock } from "@pko/kube";
 
@@ -25,7 +25,6 @@ export interface Endpoint<Failure extends FailedPoll = GitFailure> {
 
 const backoff: BackoffPolicy = { baseMs: 30_000, factor: 2, capMs: 5 * 60_000, jitter: 0.2 };
 const defaultMaxRetryAfterMs = 15 * 60_000;
-const maxKnown = 1000;
 /** Longer than any rest. */
 const keptMs = 2 * 60 * 60_000;
 
@@ -66,13 +65,17 @@ export class Endpoints<Failure extends FailedPoll = GitFailure> {
       ? Math.max(known.restsUntil, now + namedMs)
       : now + Math.max(namedMs, restAfter(failures, this.#random));
     this.#forgetOld(now);
+    // Last in the order, for `#forgetOld`.
+    this.#failing.delete(id);
     this.#failing.set(id, { failures, restsUntil, failure: result, failedAt: isSameRound ? known.failedAt : now });
   }
 
   /** Those that no Stack follows since. */
   #forgetOld(now: number): void {
-    if (this.#failing.size < maxKnown) return;
-    for (const [id, { failedAt }] of this.#failing) if (now - failedAt > keptMs) this.#failing.delete(id);
+    for (const [id, { failedAt }] of this.#failing) {
+      if (now - failedAt <= keptMs) return;
+      this.#failing.delete(id);
+    }
   }
 
   clear(): void {

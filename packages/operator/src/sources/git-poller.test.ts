@@ -483,10 +483,10 @@ test("a Stack does not wait in the line of another namespace for a repository th
   for (let index = 0; index < 100; index++) add(`noisy/s${index}`, { url: `https://h${index}.example/` });
   add("noisy/shared", { url: "https://shared.example/" });
   await clock.advance(100);
-  expect(polls).toHaveLength(64);
+  expect(polls).toHaveLength(24);
   add("quiet/web", { url: "https://shared.example/" });
   await clock.advance(100);
-  expect(polls.slice(64).map(({ url }) => url)).toEqual(["https://shared.example/"]);
+  expect(polls.slice(24).map(({ url }) => url)).toEqual(["https://shared.example/"]);
 });
 
 test("a repository that is forgotten while its poll waits or runs is not polled again", async () => {
@@ -494,13 +494,13 @@ test("a repository that is forgotten while its poll waits or runs is not polled 
   const { clock, poller, polls, add, woken, exposed } = polling(
     () => new Promise((resolve) => (end = () => resolve({ kind: "needsGit" }))),
   );
-  for (let index = 0; index < 33; index++) add(`team/s${index}`);
+  for (let index = 0; index < 17; index++) add(`team/s${index}`);
   await clock.advance(100);
-  expect(polls).toHaveLength(32);
-  for (let index = 0; index < 33; index++) poller.forget(`team/s${index}`);
+  expect(polls).toHaveLength(16);
+  for (let index = 0; index < 17; index++) poller.forget(`team/s${index}`);
   end();
   await clock.advance(600_000);
-  expect([polls.length, woken, clock.pending]).toEqual([32, [], 0]);
+  expect([polls.length, woken, clock.pending]).toEqual([16, [], 0]);
   expect(exposed()).toContain("\ngit_polls_waiting 0\n");
 });
 
@@ -520,9 +520,9 @@ test("metrics count polls by host and result, with a limited number of hosts", a
 
 test("metrics show how long a poll has waited", async () => {
   const { clock, add, exposed } = polling(never);
-  for (let index = 0; index < 33; index++) add(`team/s${index}`);
+  for (let index = 0; index < 17; index++) add(`team/s${index}`);
   await clock.advance(5050);
-  expect(exposed()).toContain('\ngit_polls_in_flight{transport="http"} 32\n');
+  expect(exposed()).toContain('\ngit_polls_in_flight{transport="http"} 16\n');
   expect(exposed()).toContain("\ngit_polls_waiting 1\n");
   expect(exposed()).toContain("\ngit_poll_queue_age_seconds 5\n");
 });

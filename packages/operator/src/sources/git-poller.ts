@@ -24,7 +24,9 @@ import {
 import { inTime } from "./in-time.ts";
 import { pollLogKeys } from "./poll-log-keys.ts";
 import { pollMetrics, type PollGauges, type PollMetrics } from "./poll-metrics.ts";
-import { PollQueue, type Poll, type PollLimits } from "./poll-queue.ts";
+import { PollQueue, type Poll, type PollLimits, type StartedPoll, type Suspicion } from "./poll-queue.ts";
+import { quickMs, QuickHosts } from "./quick-hosts.ts";
+import { Rests, type RestingRepository } from "./rests.ts";
 import type { SourceProblem } from "./source-view.ts";
 
 export interface GitFollow extends GitRemote {
@@ -69,15 +71,33 @@ interface FoundCommit {
   readonly commit: string;
 }
 
+interface Limits extends PollLimits {
+  readonly timeoutMs: number;
+}
+
 /** A git process takes memory, and a hundred times the CPU time of a request. Two namespaces cannot hold all slots, nor all those of suspects. */
-const limits: Readonly<Record<Transport, PollLimits & { readonly timeoutMs: number }>> = {
-  http: { total: 256, perHost: 32, perNamespace: 64, suspects: 64, suspectsPerNamespace: 24, timeoutMs: 20_000 },
-  git: { total: 8, perHost: 8, perNamespace: 3, suspects: 5, suspectsPerNamespace: 2, timeoutMs: 30_000 },
+const limits: Readonly<Record<Transport, Limits>> = {
+  http: {
+    total: 256,
+    perHost: 32,
+    perNamespace: 64,
+    perHostOfNamespace: 24,
+    suspects: 64,
+    suspectsPerHost: 16,
+    suspectsPerNamespace: 24,
+    timeoutMs: 20_000,
+  },
+  git: {
+    total: 8,
+    perHost: 8,
+    perNamespace: 3,
+    perHostOfNamespace: 3,
+    suspects: 5,
+    suspectsPerHost: 5,
+    suspectsPerNamespace: 2,
+    timeoutMs: 30_000,
+  },
 };
-/** A git process that takes longer is slow. If nothing had indicated that, it is ended, and the poll is repeated as a suspect. */
-const quickMs = 5000;
-/** Beyond it, those that responded least recently are forgotten: a tenant can have any number of hosts. */
-const maxQuickHosts = 10_000;
 /** When a server responds again, its repositories are polled within this time. */
 const maxSpreadMs = 60_000;
 /** A repository that cannot be read is polled again sooner than its interval may require, but less and less often. */
@@ -107,6 +127,7 @@ type Listed = Extract<GitRefs, { kind: "listed" }>;
 type Failed = Extract<GitRefs, { kind: "failed" }>;
 
 interface Group extends PollGroup<QueuedPoll> {
+  readonly id: string;
   readonly followers: Map<Key, Follower>;
   readonly remote: GitRemote;
   readonly host: string;
@@ -116,8 +137,9 @@ interface Group extends PollGroup<QueuedPoll> {
   readonly server: string;
   /** The last list, the names that it covers, and when its poll started. */
   listed?: { readonly list: Listed; readonly refs: ReadonlySet<string>; readonly at: number };
-  failed?: { readonly failure: Failed; readonly at: number };
-  /** Whether its last git process was slow. */
+  /** `isSpared`: nothing was polled, because the server rests. */
+  failed?: { readonly failure: Failed; readonly at: number; readonly isSpared: boolean };
+  /** Whether its last poll was slow. */
   isSlow?: boolean;
   /** Whether the second poll is scheduled, at a random time. */
   isSpread?: boolean;
@@ -139,13 +161,15 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
   readonly #options: GitPollerOptions;
   readonly #metrics: PollMetrics | undefined;
   readonly #queues: Readonly<Record<Transport, PollQueue<QueuedPoll>>>;
-  /** When a git process last listed a repository quickly, by namespace and host. */
-  readonly #quickHosts = new Map<string, number>();
+  readonly #quickHosts: Readonly<Record<Transport, QuickHosts>>;
+  readonly #rests: Rests;
 
   constructor(options: GitPollerOptions) {
     super(options);
     this.#options = options;
     this.#queues = { http: new PollQueue(limits.http), git: new PollQueue(limits.git) };
+    this.#quickHosts = { http: new QuickHosts(this.clock), git: new QuickHosts(this.clock) };
+    this.#rests = new Rests(this.endpoints);
     this.#metrics = options.metrics && pollMetrics(options.metrics, () => this.#gauges());
   }
 
@@ -196,7 +220,7 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
 
   override stop(): void {
     super.stop();
-    this.#quickHosts.clear();
+    for (const hosts of Object.values(this.#quickHosts)) hosts.clear();
   }
 
   protected queueOf({ transport }: QueuedPoll): PollQueue<QueuedPoll> {
@@ -213,7 +237,7 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
     const dueAt = this.#dueAt(group);
     const pushedAt = pollAfterPushAt(group, lastStartOf(group));
     if (pushedAt === undefined) return dueAt;
-    const rested = this.endpoints.resting(endpointOf(group))?.restsUntil ?? -Infinity;
+    const rested = this.#rests.resting(repositoryOf(group))?.restsUntil ?? -Infinity;
     return Math.min(dueAt, Math.max(pushedAt, rested));
   }
 
@@ -226,9 +250,11 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
   #dueAt(group: Group): number {
     const retryAfterMs = group.failed ? Math.min(group.failures * retryMs.step, retryMs.most) : Infinity;
     const everyMs = Math.min(retryAfterMs, ...group.followers.values().map((follower) => this.#intervalOf(follower)));
+    const rested = this.#rests.resting(repositoryOf(group))?.restsUntil ?? -Infinity;
+    // What was never polled may be the first that the server responds to.
+    if (group.failed?.isSpared === true && !group.listed) return rested;
     const spread = group.isSpread ? 1 + 0.05 * this.random() : 1 - 0.9 * this.random();
     const last = lastStartOf(group);
-    const rested = this.endpoints.resting(endpointOf(group))?.restsUntil ?? -Infinity;
     return Math.max(last + everyMs * spread, rested + Math.min(everyMs, maxSpreadMs) * this.random());
   }
 
@@ -247,48 +273,48 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
 
   protected dueNow(group: Group): QueuedPoll {
     const transport = this.#options.lister.transportFor(group.remote);
-    const endpoint = endpointOf(group);
-    const isSlow = transport === "git" && group.isSlow === true;
-    const hostId = hostIdOf(group);
-    // Git processes are so few that a new host must show first that it is quick.
-    const mayBeSlow = (): boolean => isSlow || (transport === "git" && !this.#quickHosts.has(hostId));
-    const { endpoints } = this;
-    const isRequested = group.followers.values().some((follower) => follower.isRequested);
+    const { namespaces, server, isRead } = repositoryOf(group);
     return {
       group,
       transport,
       dueAt: this.clock.monotonic(),
-      namespaces: new Set(group.followers.keys().map(namespaceOf)),
+      namespaces,
       host: group.host,
-      endpoint,
-      isRequested,
-      isSlow,
-      get isSuspect() {
-        return mayBeSlow() || endpoints.failing(endpoint) !== undefined;
-      },
+      endpoint: `${server} ${isRead}`,
+      isRequested: group.followers.values().some((follower) => follower.isRequested),
+      isSlow: group.isSlow === true,
+      suspicion: (namespace) => this.#suspicion(group, transport, namespace),
     };
   }
 
+  /** A new host must show first that it is quick. */
+  #suspicion(group: Group, transport: Transport, namespace: string): Suspicion | undefined {
+    const { id, server } = group;
+    if (this.#rests.isFailing({ id, server, isRead: isRead(group) }, namespace)) return "failing";
+    return group.isSlow === true || !this.#quickHosts[transport].has(group.host, namespace) ? "unproven" : undefined;
+  }
+
   /** While its server rests, a repository is not polled: a Stack that waits for a first result gets that of the server. */
-  protected isSpared({ group, endpoint, isRequested }: QueuedPoll): boolean {
-    const resting = isRequested ? undefined : this.endpoints.resting(endpoint);
+  protected isSpared({ group, isRequested }: QueuedPoll): boolean {
+    const resting = isRequested ? undefined : this.#rests.resting(repositoryOf(group));
     if (!resting) return false;
     const at = this.clock.monotonic();
-    if (this.#isWanted(group)) this.#recordRefs(group, resting.failure, { at, refs: new Set(), wasPushed: false });
+    const poll = { at, refs: new Set<string>(), wasPushed: false, isSpared: true };
+    if (this.#isWanted(group)) this.#recordRefs(group, resting.failure, poll);
     else this.schedule(group);
     return true;
   }
 
-  protected async read({ group, transport, isSuspect }: QueuedPoll, signal: AbortSignal): Promise<ReadRefs> {
+  protected async read({ poll, isSuspect }: StartedPoll<QueuedPoll>, signal: AbortSignal): Promise<ReadRefs> {
+    const { group, transport } = poll;
     const refs = [...new Set(group.followers.values().flatMap((follower) => follower.refs))].toSorted();
-    const isShort = transport === "git" && !isSuspect;
-    const timeoutMs = isShort ? quickMs : limits[transport].timeoutMs;
+    const timeoutMs = isSuspect ? limits[transport].timeoutMs : quickMs;
     const failed = (error: unknown): GitRefs => {
       const keys = pollLogKeys(group.host, group.followers.keys());
       this.log.error("polling a repository failed unexpectedly", { ...keys, error });
       return { ...unreachable, message: "the repository could not be polled" };
     };
-    const deadline = { clock: this.clock, timeoutMs, signal, late: isShort ? slow : unresponsive, failed };
+    const deadline = { clock: this.clock, timeoutMs, signal, late: isSuspect ? unresponsive : slow, failed };
     const result = await inTime<ReadRefs["result"]>(deadline, (ending) =>
       this.#options.lister.list(group.remote, { refs, transport, signal: ending }),
     );
@@ -301,37 +327,26 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
       this.#finish(poll, result, { ...start, refs });
       return;
     }
-    if (result.kind === "slow") this.#recordSlow(group, start.at);
+    if (result.kind === "slow") this.#recordSlow(poll, start.at);
     if (start.wasPushed) group.pushedAt ??= start.at;
     this.enqueue(group);
   }
 
-  #finish({ group, endpoint, transport, dueAt }: QueuedPoll, result: GitRefs, poll: PollOf): void {
-    const seconds = (this.clock.monotonic() - poll.at) / 1000;
+  #finish({ group, transport, dueAt }: QueuedPoll, result: GitRefs, poll: PollOf): void {
+    const ms = this.clock.monotonic() - poll.at;
     const queuedSeconds = (poll.at - dueAt) / 1000;
-    this.#metrics?.recordPoll({ host: group.host, transport, result, seconds, queuedSeconds });
-    this.endpoints.record(endpoint, result, poll.at);
-    if (transport === "git") this.#recordSpeed(group, seconds, result.kind === "listed");
+    this.#metrics?.recordPoll({ host: group.host, transport, result, seconds: ms / 1000, queuedSeconds });
+    this.#rests.record(repositoryOf(group), result, poll.at);
+    group.isSlow = ms > quickMs;
+    // Only a list shows that the host has responded: other results may be those of the operator itself.
+    if (!group.isSlow && result.kind === "listed") this.#quickHosts[transport].add(group.host, namespacesOf(group));
     for (const follower of group.followers.values()) if (follower.notBefore <= poll.at) follower.isRequested = false;
     this.#recordRefs(group, result, poll);
   }
 
-  /** Only a list shows that the host has responded: other results may be those of the operator itself. */
-  #recordSpeed(group: Group, seconds: number, isListed: boolean): void {
-    group.isSlow = seconds * 1000 > quickMs;
-    if (group.isSlow || !isListed) return;
-    const host = hostIdOf(group);
-    this.#quickHosts.delete(host);
-    this.#quickHosts.set(host, this.clock.monotonic());
-    const [oldest = host] = this.#quickHosts.keys();
-    if (this.#quickHosts.size > maxQuickHosts) this.#quickHosts.delete(oldest);
-  }
-
-  /** If the host has responded quickly in the meantime, only this repository is slow. */
-  #recordSlow(group: Group, startedAt: number): void {
+  #recordSlow({ group, transport }: QueuedPoll, startedAt: number): void {
     group.isSlow = true;
-    const host = hostIdOf(group);
-    if ((this.#quickHosts.get(host) ?? -Infinity) < startedAt) this.#quickHosts.delete(host);
+    this.#quickHosts[transport].recordSlow(group.host, namespacesOf(group), startedAt);
   }
 
   #recordRefs(group: Group, refs: GitRefs, poll: PollOf): void {
@@ -340,7 +355,7 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
       delete group.failed;
       group.failures = 0;
     } else {
-      group.failed = { failure: refs, at: poll.at };
+      group.failed = { failure: refs, at: poll.at, isSpared: poll.isSpared === true };
       group.failures++;
     }
     const changed = [...group.followers].filter(([, each]) => !isSame(resultFor(each, group), each.reported));
@@ -387,6 +402,8 @@ interface ReadRefs {
 
 interface PollOf extends PollStart {
   readonly refs: ReadonlySet<string>;
+  /** Nothing was polled, because the server rests. */
+  readonly isSpared?: boolean;
 }
 
 const lastStartOf = ({ listed, failed }: Group): number => Math.max(listed?.at ?? -Infinity, failed?.at ?? -Infinity);
@@ -397,13 +414,15 @@ function isPushed({ namespace, refs }: Push, key: Key, follower: Follower): bool
   return namespaceOf(key) === namespace && (refs.length === 0 || follower.refs.some((ref) => refs.includes(ref)));
 }
 
-/** The same server may respond to one tenant and not to another, so each namespace has its own endpoint. */
-const endpointOf = (group: Group): string => `${firstNamespaceOf(group)} ${group.server}`;
+const namespacesOf = ({ followers }: Group): Set<string> => new Set(followers.keys().map(namespaceOf));
 
-/** Without the credentials: a tenant may have a deploy key for each repository. */
-const hostIdOf = (group: Group): string => `${firstNamespaceOf(group)} ${group.host}`;
+/** Whether its last poll read it. */
+const isRead = ({ listed, failed }: Group): boolean => listed !== undefined && (!failed || failed.isSpared);
 
-const firstNamespaceOf = ({ followers }: Group): string => namespaceOf(followers.keys().next().value ?? "");
+function repositoryOf(group: Group): RestingRepository & { readonly namespaces: Set<string> } {
+  const { id, server } = group;
+  return { id, server, isRead: isRead(group), namespaces: namespacesOf(group) };
+}
 
 /** The start of the poll that led to a result; infinity if there is none. */
 function startOf(result: GitPollResult, { listed, failed }: Group): number {
@@ -433,9 +452,11 @@ function resultFor(follower: Follower, { listed, failed, failures }: Group): Git
 
 const isSame = (one: GitPollResult, other: GitPollResult): boolean => JSON.stringify(one) === JSON.stringify(other);
 
-function newGroup({ url, credentials, ca }: GitRemote): Group {
+function newGroup(wanted: GitRemote): Group {
+  const { url, credentials, ca } = wanted;
   const host = hostOf(url);
   return {
+    id: groupId(wanted),
     remote: { url, credentials, ...(ca !== undefined && { ca }) },
     host,
     repository: repositoryId(url) ?? url,

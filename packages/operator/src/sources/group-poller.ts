@@ -78,7 +78,7 @@ export abstract class GroupPoller<
   protected abstract dueNow(group: Group): QueuedPoll;
   /** Whether nothing has to be read, because the server does not respond. */
   protected abstract isSpared(poll: QueuedPoll): boolean;
-  protected abstract read(poll: QueuedPoll, signal: AbortSignal): Promise<Result>;
+  protected abstract read(started: StartedPoll<QueuedPoll>, signal: AbortSignal): Promise<Result>;
   protected abstract record(poll: QueuedPoll, result: Result, start: PollStart): void;
 
   forget(key: Key): void {
@@ -141,16 +141,25 @@ export abstract class GroupPoller<
     }
   }
 
-  async #run({ poll, end }: StartedPoll<QueuedPoll>, signal: AbortSignal): Promise<void> {
+  async #run(started: StartedPoll<QueuedPoll>, signal: AbortSignal): Promise<void> {
+    const { poll, end } = started;
     const { group } = poll;
     const start = { at: this.clock.monotonic(), wasPushed: group.pushedAt !== undefined };
     group.isRunning = true;
     delete group.pushedAt;
-    const result = await this.read(poll, signal);
+    const result = await this.read(started, signal);
     end();
     group.isRunning = false;
-    if (!signal.aborted && group.followers.size > 0) this.record(poll, result, start);
+    if (!signal.aborted && group.followers.size > 0) this.#record(poll, result, start);
     this.pump(this.queueOf(poll));
+  }
+
+  /** If the poll has cleared its host of a suspicion, others that wait are not suspect either. */
+  #record(poll: QueuedPoll, result: Result, start: PollStart): void {
+    const suspected = [...poll.namespaces].filter((namespace) => poll.suspicion(namespace));
+    this.record(poll, result, start);
+    for (const namespace of suspected)
+      if (!poll.suspicion(namespace)) this.queueOf(poll).reconsider(namespace, poll.host);
   }
 
   /** A poll that is scheduled earlier, or waits for a slot, starts after the push. More pushes do not postpone the poll. */

@@ -11,7 +11,7 @@ import { hostOf, type GitRemote } from "./git-remote.ts";
 import { inTime } from "./in-time.ts";
 import { exceeding, sizeOf } from "./kept-paths.ts";
 import { pollLogKeys } from "./poll-log-keys.ts";
-import { PollQueue, type Poll, type StartedPoll } from "./poll-queue.ts";
+import { PollQueue, type Poll, type PollLimits, type StartedPoll } from "./poll-queue.ts";
 import type { CommitPair } from "./source-view.ts";
 
 export type Comparison = GitRemote & CommitPair;
@@ -33,7 +33,15 @@ interface ComparisonOptions {
 }
 
 /** A comparison takes a few requests, and up to some 30 MiB of memory if the server is hostile. */
-const limits = { total: 8, perHost: 6, perNamespace: 3, suspects: 3, suspectsPerNamespace: 2 };
+const limits: PollLimits = {
+  total: 8,
+  perHost: 6,
+  perNamespace: 3,
+  perHostOfNamespace: 3,
+  suspects: 3,
+  suspectsPerHost: 3,
+  suspectsPerNamespace: 2,
+};
 /** For all requests of one comparison. */
 const timeoutMs = 20_000;
 /** A server that cannot be reached is tried again after these pauses. Then the result is unknown: nobody waits for it forever. */
@@ -147,11 +155,9 @@ class Comparisons implements PathComparisons {
       id,
       namespaces: new Set([namespace]),
       host,
-      endpoint: `${namespace} ${host}`,
+      endpoint: host,
       isRequested: false,
-      get isSuspect() {
-        return entry.failures > 0;
-      },
+      suspicion: () => (entry.failures > 0 ? "failing" : undefined),
     };
     const entry: Entry = { comparison, followers: new Set([key]), poll, bytes: 0, failures: 0 };
     this.#entries.set(id, entry);

@@ -6,19 +6,27 @@ interface TestPoll extends Poll {
   readonly name: string;
 }
 
-const wide: PollLimits = { total: 100, perHost: 100, perNamespace: 100, suspects: 100, suspectsPerNamespace: 100 };
+const wide: PollLimits = {
+  total: 100,
+  perHost: 100,
+  perNamespace: 100,
+  perHostOfNamespace: 100,
+  suspects: 100,
+  suspectsPerHost: 100,
+  suspectsPerNamespace: 100,
+};
 
-/** `namespaces/host/number`, with a `!` for a suspect, a `~` for a slow one, and then a `?` for one that was requested. */
+/** `namespaces/host/number`, with a `!` for a failing server, a `~` for a slow poll, and then a `?` for one that was requested. */
 function pollOf(name: string): TestPoll {
   const [namespaces = "", host = ""] = name.split("/");
   return {
     name,
     namespaces: new Set(namespaces.split("+")),
     host,
-    endpoint: `${namespaces} ${host}`,
+    endpoint: host,
     isRequested: name.endsWith("?"),
     isSlow: name.includes("~"),
-    isSuspect: name.includes("!"),
+    suspicion: () => (name.includes("!") ? "failing" : name.includes("~") ? "unproven" : undefined),
   };
 }
 
@@ -47,16 +55,30 @@ const orders: readonly (readonly [string, Partial<PollLimits>, readonly string[]
     ["a/x/1", "a/y/1", "a/z/1", "b/x/1"],
     ["a/x/1", "b/x/1", "a/y/1"],
   ],
-  ["suspects have their limit", { suspects: 1 }, ["a/x/1!", "a/y/1!", "a/z/1"], ["a/x/1!", "a/z/1"]],
+  [
+    "a namespace has its limit for a host, so that others find a slot there",
+    { perHost: 3, perHostOfNamespace: 2 },
+    ["a/x/1", "a/x/2", "a/x/3", "a/y/1", "b/x/1"],
+    ["a/x/1", "b/x/1", "a/y/1", "a/x/2"],
+  ],
+  ["suspects of a host have their limit", { suspectsPerHost: 1 }, ["a/x/1~", "b/x/1!", "b/y/1!"], ["a/x/1~", "b/y/1!"]],
+  ["suspects have their limit", { suspects: 1 }, ["a/x/1!", "a/y/1!", "a/z/1"], ["a/z/1", "a/x/1!"]],
   [
     "suspects of a namespace have their limit",
     { suspectsPerNamespace: 1 },
     ["a/x/1!", "a/y/1!", "a/z/1", "b/x/1!"],
-    ["a/x/1!", "b/x/1!", "a/z/1"],
+    ["a/z/1", "b/x/1!", "a/x/1!"],
   ],
   ["a requested poll of a suspect counts as one", { suspects: 1 }, ["a/x/1!", "a/x/2!?", "b/y/1!?"], ["a/x/1!"]],
-  ["no poll waits for a slow one of its server", { suspects: 0 }, ["a/x/1~!", "a/x/2"], ["a/x/2"]],
-  ["two polls test a suspect server", {}, ["a/x/1!", "a/x/2!", "a/x/3!"], ["a/x/1!", "a/x/2!"]],
+  ["no poll waits for a slow one of its server", { suspects: 0 }, ["a/x/1~", "a/x/2"], ["a/x/2"]],
+  ["two polls test a failing server", {}, ["a/x/1!", "a/x/2!", "a/x/3!"], ["a/x/1!", "a/x/2!"]],
+  [
+    "each namespace tests a failing server",
+    {},
+    ["a/x/1!", "a/x/2!", "b/x/1!", "b/x/2!"],
+    ["a/x/1!", "b/x/1!", "a/x/2!", "b/x/2!"],
+  ],
+  ["more polls find out how quick a new server is", {}, ["a/x/1~", "a/x/2~", "a/x/3~"], ["a/x/1~", "a/x/2~", "a/x/3~"]],
   [
     "a requested poll does not wait for those that test its server",
     {},
@@ -100,6 +122,50 @@ test("a poll that a second namespace waits for starts when it is the turn of tha
   expect(startAll(queue)).toEqual([]);
   queue.join(shared, "b");
   expect(namesOf(startAll(queue))).toEqual(["a/x/2"]);
+});
+
+describe("a poll whose suspicion changes while it waits", () => {
+  test("waits for no slot of suspects if its server responds", () => {
+    const queue = new PollQueue<TestPoll>({ ...wide, suspects: 0 });
+    let suspicion: "failing" | undefined = "failing";
+    queue.push({ ...pollOf("a/x/1"), suspicion: () => suspicion });
+    expect(startAll(queue)).toEqual([]);
+    suspicion = undefined;
+    queue.reconsider("a", "x");
+    expect(namesOf(startAll(queue))).toEqual(["a/x/1"]);
+  });
+
+  test("does not lose the turns of others", () => {
+    const queue = queueOf({ suspects: 0 }, "a/x/1!", "a/y/1!", "a/z/1!", "a/v/1");
+    expect(namesOf(startAll(queue))).toEqual(["a/v/1"]);
+    for (const host of ["z", "x", "y"]) queue.reconsider("a", host);
+    queue.push(pollOf("a/w/1"));
+    expect([namesOf(startAll(queue)), queue.waiting]).toEqual([["a/w/1"], 3]);
+  });
+
+  test("waits for one, and others do not wait for it, if its server fails", () => {
+    const queue = new PollQueue<TestPoll>({ ...wide, suspects: 1 });
+    const server: { suspicion?: "failing" } = {};
+    for (const name of ["a/x/1", "a/x/2"]) queue.push({ ...pollOf(name), suspicion: () => server.suspicion });
+    queue.push(pollOf("a/y/1"));
+    server.suspicion = "failing";
+    const [first, ...others] = startAll(queue);
+    expect(namesOf(others)).toEqual(["a/y/1"]);
+    first?.end();
+    expect(namesOf(startAll(queue))).toEqual(["a/x/2"]);
+  });
+});
+
+test("suspects of a namespace have a turn, however many others of it wait", () => {
+  const others = Array.from({ length: 20 }, (_, index) => `a/x/${index}`);
+  const started = namesOf(startAll(queueOf({}, ...others, "a/y/1!", "a/z/1!")));
+  expect([started.indexOf("a/y/1!"), started.indexOf("a/z/1!")]).toEqual([8, 17]);
+});
+
+test("a poll of two namespaces takes the slots of the one in whose turn it starts", () => {
+  const queue = queueOf({ suspects: 0 });
+  queue.push({ ...pollOf("a+b/x/1"), suspicion: (namespace) => (namespace === "a" ? "failing" : undefined) });
+  expect(startAll(queue).map(({ isSuspect }) => isSuspect)).toEqual([false]);
 });
 
 test("a tenant with one poll waits for one turn, however many polls the others have", () => {

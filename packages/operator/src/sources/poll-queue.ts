@@ -1,41 +1,53 @@
 /**
  * Decides which poll starts next, so that no tenant waits for the slow servers of another one. Namespaces take turns, and so do
- * the servers of a namespace. One namespace, one host, and all suspect polls have only a part of the slots: the rest stays
- * free for others, however many polls wait.
+ * the servers of a namespace. A poll takes a slot of everything that `PollLimits` names: one namespace, one host, and all suspect
+ * polls have only a part of them, and the rest stays free for others, however many polls wait.
  */
 
 export interface Poll {
-  /** The namespaces of the Stacks that wait for it. It starts when it is the turn of any of them. */
+  /** The namespaces of the Stacks that wait for it. It starts when it is the turn of any of them, and takes the slots of that one. */
   readonly namespaces: ReadonlySet<string>;
   readonly host: string;
-  /** The server, together with the credentials and the namespace. */
+  /** The server, together with the credentials. */
   readonly endpoint: string;
   /** A user has requested it: it does not wait for those that test its endpoint. */
   readonly isRequested: boolean;
   /** Others of its endpoint, which may be quick, do not wait for it. */
   readonly isSlow?: boolean;
-  /** Whether it may hold its slot for long. May change while it waits. */
-  readonly isSuspect: boolean;
+  /** Why it may hold a slot of this namespace for long, if anything indicates that. May change while it waits. */
+  readonly suspicion: (namespace: string) => Suspicion | undefined;
 }
 
+/** `unproven`: nothing shows yet that it is quick. `failing`: its server did not respond last. */
+export type Suspicion = "unproven" | "failing";
+
+/** How many polls may run at the same time. */
 export interface PollLimits {
-  /** Polls that may run at the same time. */
   readonly total: number;
   readonly perHost: number;
   readonly perNamespace: number;
-  /** For all suspects together. */
+  readonly perHostOfNamespace: number;
   readonly suspects: number;
+  readonly suspectsPerHost: number;
   readonly suspectsPerNamespace: number;
 }
 
 export interface StartedPoll<P> {
   readonly poll: P;
-  /** Frees the slot. */
+  /** When it started. */
+  readonly isSuspect: boolean;
+  /** Frees the slots. */
   readonly end: () => void;
 }
 
-/** Of one suspect endpoint. */
+/** Polls of one failing endpoint: they test whether it responds again. */
 const maxTests = 2;
+
+/** Of a namespace, before one of its suspects has a turn. */
+const quickTurns = 8;
+
+/** What a poll takes one of, and how many there are. */
+type Slot = readonly [what: string, limit: number];
 
 interface Entry<P> {
   readonly poll: P;
@@ -44,9 +56,35 @@ interface Entry<P> {
 
 type Line<P> = Entry<P>[];
 
+/** Lines of the endpoints, by host. */
+type Hosts<P> = Rotation<Rotation<Line<P>>>;
+
+/** Polls of one namespace. Suspects are apart: thousands of them may wait for slots that none of the others needs. */
+class Lanes<P> {
+  readonly quick: Hosts<P> = new Rotation();
+  readonly suspects: Hosts<P> = new Rotation();
+  #quickTurns = 0;
+
+  /** Those that are quick come first, because they soon free their slots, but suspects have some of the turns. */
+  take<R>(from: (hosts: Hosts<P>) => R | undefined): R | undefined {
+    const isTurnOfSuspects = this.#quickTurns >= quickTurns;
+    for (const hosts of isTurnOfSuspects ? [this.suspects, this.quick] : [this.quick, this.suspects]) {
+      const result = from(hosts);
+      if (result === undefined) continue;
+      this.#quickTurns = hosts === this.quick ? this.#quickTurns + 1 : 0;
+      return result;
+    }
+    return undefined;
+  }
+
+  get length(): number {
+    return this.quick.length + this.suspects.length;
+  }
+}
+
 export class PollQueue<P extends Poll> {
   readonly #limits: PollLimits;
-  readonly #namespaces = new Rotation<Rotation<Line<P>>>();
+  readonly #namespaces = new Rotation<Lanes<P>>();
   readonly #entries = new Map<P, Entry<P>>();
   readonly #running = new Counts();
 
@@ -63,8 +101,17 @@ export class PollQueue<P extends Poll> {
   join(poll: P, namespace: string): void {
     const entry = this.#entries.get(poll);
     if (!entry) return;
-    const endpoints = this.#namespaces.line(namespace, () => new Rotation<Line<P>>());
-    endpoints.line(`${poll.endpoint} ${poll.isRequested} ${poll.isSlow}`, () => []).push(entry);
+    const { quick, suspects } = this.#namespaces.line(namespace, () => new Lanes<P>());
+    const lane = poll.suspicion(namespace) ? suspects : quick;
+    const lines = lane.line(poll.host, () => new Rotation<Line<P>>());
+    lines.line(`${poll.endpoint} ${poll.isRequested} ${poll.isSlow}`, () => []).push(entry);
+  }
+
+  /** Suspects of this host, which wait for slots of suspects, may be none any longer. */
+  reconsider(namespace: string, host: string): void {
+    const lines = this.#namespaces.get(namespace)?.suspects.remove(host);
+    for (const line of lines?.all() ?? [])
+      for (const { poll, isWaiting } of line) if (isWaiting) this.join(poll, namespace);
   }
 
   remove(poll: P): void {
@@ -87,47 +134,91 @@ export class PollQueue<P extends Poll> {
 
   /** Undefined if no poll waits that may start now. */
   next(): StartedPoll<P> | undefined {
-    const { total, perNamespace, suspects, suspectsPerNamespace } = this.#limits;
-    if (this.running >= total) return undefined;
-    return this.#namespaces.take((namespace, endpoints) => {
-      if (this.#running.of(`namespace ${namespace}`) >= perNamespace) return undefined;
-      const hasSuspectSlot =
-        this.#running.of(suspect) < suspects && this.#running.of(`${suspect} ${namespace}`) < suspectsPerNamespace;
-      return endpoints.take((_, line) => {
-        while (line[0]?.isWaiting === false) line.shift();
-        const [entry] = line;
-        if (!entry || !this.#mayStart(entry.poll, hasSuspectSlot)) return undefined;
-        line.shift();
-        return this.#start(entry.poll, namespace);
+    return this.#namespaces.take((namespace, lanes) => {
+      if (!this.#areFree(this.#slotsOf(namespace))) return undefined;
+      return lanes.take((hosts) => {
+        if (hosts === lanes.suspects && !this.#areFree(this.#suspectSlotsOf(namespace))) return undefined;
+        return hosts.take((host, lines) => {
+          if (!this.#areFree(this.#hostSlotsOf(host, namespace))) return undefined;
+          if (hosts === lanes.suspects && !this.#areFree(this.#suspectSlotsOfHost(host))) return undefined;
+          return lines.take((_, line) => this.#takeFirst(line, namespace));
+        });
       });
     });
   }
 
-  /** Thousands of suspects may wait, so what excludes them comes first. */
-  #mayStart({ host, endpoint, isRequested, isSuspect }: P, hasSuspectSlot: boolean): boolean {
-    if (isSuspect && !hasSuspectSlot) return false;
-    if (this.#running.of(`host ${host}`) >= this.#limits.perHost) return false;
-    return !isSuspect || isRequested || this.#running.of(`endpoint ${endpoint}`) < maxTests;
+  #takeFirst(line: Line<P>, namespace: string): StartedPoll<P> | undefined {
+    for (let entry = line[0]; entry; entry = line[0]) {
+      const { poll, isWaiting } = entry;
+      const suspicion = isWaiting ? poll.suspicion(namespace) : undefined;
+      const lacksSuspectSlot = suspicion && !this.#hasSuspectSlot(poll, namespace);
+      if (suspicion === "failing" && !lacksSuspectSlot && !this.#areFree(this.#testSlotsOf(poll, namespace)))
+        return undefined;
+      line.shift();
+      // It has become a suspect while it waited, and no longer waits among the others.
+      if (lacksSuspectSlot) this.join(poll, namespace);
+      else if (isWaiting) return this.#start(poll, namespace, suspicion);
+    }
+    return undefined;
   }
 
-  #start(poll: P, namespace: string): StartedPoll<P> {
-    this.remove(poll);
-    const counted = [
-      all,
-      `namespace ${namespace}`,
-      `host ${poll.host}`,
-      ...(poll.isSuspect ? [suspect, `${suspect} ${namespace}`, `endpoint ${poll.endpoint}`] : []),
+  #hasSuspectSlot({ host }: P, namespace: string): boolean {
+    return this.#areFree(this.#suspectSlotsOf(namespace)) && this.#areFree(this.#suspectSlotsOfHost(host));
+  }
+
+  #slotsOf(namespace: string): readonly Slot[] {
+    const { total, perNamespace } = this.#limits;
+    return [
+      [all, total],
+      [`namespace ${namespace}`, perNamespace],
     ];
-    for (const what of counted) this.#running.add(what, 1);
+  }
+
+  #suspectSlotsOf(namespace: string): readonly Slot[] {
+    const { suspects, suspectsPerNamespace } = this.#limits;
+    return [
+      ["suspects", suspects],
+      [`suspects of namespace ${namespace}`, suspectsPerNamespace],
+    ];
+  }
+
+  #hostSlotsOf(host: string, namespace: string): readonly Slot[] {
+    const { perHost, perHostOfNamespace } = this.#limits;
+    return [
+      [`host ${host}`, perHost],
+      [`host ${host} of namespace ${namespace}`, perHostOfNamespace],
+    ];
+  }
+
+  #suspectSlotsOfHost(host: string): readonly Slot[] {
+    return [[`suspects of host ${host}`, this.#limits.suspectsPerHost]];
+  }
+
+  #testSlotsOf({ endpoint, isRequested }: P, namespace: string): readonly Slot[] {
+    return [[`tests of ${endpoint} of namespace ${namespace}`, isRequested ? Infinity : maxTests]];
+  }
+
+  #areFree(slots: readonly Slot[]): boolean {
+    return slots.every(([what, limit]) => this.#running.of(what) < limit);
+  }
+
+  #start(poll: P, namespace: string, suspicion?: Suspicion): StartedPoll<P> {
+    this.remove(poll);
+    const taken = [
+      ...this.#slotsOf(namespace),
+      ...this.#hostSlotsOf(poll.host, namespace),
+      ...(suspicion ? [...this.#suspectSlotsOf(namespace), ...this.#suspectSlotsOfHost(poll.host)] : []),
+      ...(suspicion === "failing" ? this.#testSlotsOf(poll, namespace) : []),
+    ];
+    for (const [what] of taken) this.#running.add(what, 1);
     const end = (): void => {
-      for (const what of counted.splice(0)) this.#running.add(what, -1);
+      for (const [what] of taken.splice(0)) this.#running.add(what, -1);
     };
-    return { poll, end };
+    return { poll, isSuspect: suspicion !== undefined, end };
   }
 }
 
 const all = "all";
-const suspect = "suspect";
 
 /** Named lines that take turns. Empty ones are dropped. */
 class Rotation<L extends { readonly length: number }> {
@@ -137,6 +228,24 @@ class Rotation<L extends { readonly length: number }> {
 
   get length(): number {
     return this.#order.length;
+  }
+
+  all(): Iterable<L> {
+    return this.#lines.values();
+  }
+
+  get(name: string): L | undefined {
+    return this.#lines.get(name);
+  }
+
+  remove(name: string): L | undefined {
+    const line = this.#lines.get(name);
+    if (!line) return undefined;
+    const index = this.#order.indexOf(name);
+    this.#drop(name, index);
+    if (index < this.#turn) this.#turn--;
+    if (this.#turn >= this.length) this.#turn = 0;
+    return line;
   }
 
   line(name: string, create: () => L): L {
@@ -155,16 +264,16 @@ class Rotation<L extends { readonly length: number }> {
       const line = this.#lines.get(name);
       const result = line && from(name, line);
       if (line && line.length > 0) this.#turn++;
-      else this.#drop(name);
+      else this.#drop(name, this.#turn);
       if (this.#turn >= this.length) this.#turn = 0;
       if (result !== undefined) return result;
     }
     return undefined;
   }
 
-  #drop(name: string): void {
+  #drop(name: string, index: number): void {
     this.#lines.delete(name);
-    this.#order.splice(this.#turn, 1);
+    this.#order.splice(index, 1);
   }
 }
 
