@@ -6,6 +6,7 @@ import type { AgentService, Answer, Messages } from "@pko/rpc/server";
 import type { Options } from "./options.ts";
 import { PulumiCli } from "./pulumi/cli.ts";
 import { SignIn } from "./pulumi/cloud/sign-in.ts";
+import { Caches } from "./pulumi/project/caches.ts";
 import { SecretStore } from "./pulumi/project/secrets.ts";
 import { gitHome } from "./sources/git.ts";
 import { RunManager } from "./runs/run-manager.ts";
@@ -48,7 +49,7 @@ export function createAgent(parts: AgentParts): Agent {
     inherited,
     redactor,
     signIn,
-    pluginCache: options.pluginCache,
+    caches: new Caches({ folder: options.caches, plugins: options.pluginCache, log }),
   });
   const secrets = new SecretStore();
   const preparer = new Preparer({ options, inherited, cli, secrets, state, log });

@@ -23,7 +23,8 @@ test("a flag overrides the default", () => {
     "--allow-http",
     "--grace-seconds=7",
     "--allow-addresses=127.0.0.1,::1",
-    "--plugin-cache=/cache",
+    "--caches=/cache",
+    "--plugin-cache=/cache/plugins",
     "--policy-pack=/a",
     "--policy-pack=/b",
   ];
@@ -33,7 +34,8 @@ test("a flag overrides the default", () => {
     allowHttp: true,
     graceSeconds: 7,
     allowedAddresses: ["127.0.0.1", "::1"],
-    pluginCache: "/cache",
+    caches: "/cache",
+    pluginCache: "/cache/plugins",
     policyPacks: ["/a", "/b"],
   });
 });

@@ -32,6 +32,8 @@ export interface Options {
   readonly workspaceUid: string | undefined;
   /** The image of the pod's container: a plan is applied with the image that it was made with. */
   readonly image: string | undefined;
+  /** The folder of caches that outlive the pod. Variables may name folders in it. */
+  readonly caches: string | undefined;
   /** A folder for plugins that outlives the pod, and that other pods use at the same time. */
   readonly pluginCache: string | undefined;
   /** Folders of policy packs that every preview and update must satisfy. */
@@ -78,6 +80,7 @@ const flags = {
     type: "string",
     help: "The image of the container: a plan is applied with the image that it was made with.",
   },
+  caches: { type: "string", help: "The folder of caches that outlive the pod, which variables of tools name." },
   "plugin-cache": { type: "string", help: "A folder for plugins that outlives the pod." },
   "policy-pack": {
     type: "string",
@@ -128,6 +131,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     graceSeconds: parseNumber("grace-seconds", text("grace-seconds"), 86_400),
     workspaceUid: text("workspace-uid"),
     image: text("image"),
+    caches: text("caches"),
     pluginCache: text("plugin-cache"),
     policyPacks: values["policy-pack"],
     oidc: parseOidc(text),

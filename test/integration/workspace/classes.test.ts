@@ -217,6 +217,23 @@ describe("limits of a class", () => {
     expect(await limitOf(scene, "large")).toBe("512Mi");
   });
 
+  test("leave the container pulumi exactly what its sidecars do not need, which the API server accepts", async () => {
+    await using scene = await WorkspaceScene.open({}, { classes: true });
+    await classFor([scene], { limits: { resources: { cpu: 1, memory: "1G" } } });
+    const resources = { limits: { cpu: "900m", memory: "900M" } };
+    const initContainers = [
+      { name: "proxy", image: "proxy", restartPolicy: "Always", resources },
+      { name: "tool", image: "tool", resources: { requests: { cpu: "100m", memory: "100M" } } },
+    ];
+    const requests = { memory: "100M" };
+    await scene.create("web", { ...spec, resources: { requests }, podTemplate: { spec: { initContainers } } });
+    await scene.becomes("web", "WaitingForReplicas");
+    const pod = (await scene.statefulSet("web")).spec?.template.spec;
+    const limits = [...(pod?.initContainers ?? []), ...(pod?.containers ?? [])].map((each) => each.resources?.limits);
+    const left = { cpu: "100m", memory: "100M" };
+    expect(limits).toMatchObject([{ cpu: "1", memory: "1G" }, resources.limits, left, left]);
+  });
+
   test("replace a pod when they change, but not while an Update runs in it", async () => {
     await using scene = await WorkspaceScene.open({}, { classes: true });
     const name = await classFor([scene], memory("1Gi"));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { chmodSync, chownSync, copyFileSync, mkdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLog } from "../system/log.ts";
 import { Redactor } from "../system/redact.ts";
@@ -8,6 +8,7 @@ import { identifyCli } from "./cli-file.ts";
 import { PulumiCli } from "./cli.ts";
 import { SignIn } from "./cloud/sign-in.ts";
 import { readEnvFile } from "./env-file.ts";
+import { Caches } from "./project/caches.ts";
 
 const root = temporaryFolder();
 const file = join(root, "pulumi");
@@ -17,7 +18,7 @@ chmodSync(file, 0o755);
 interface Changes {
   readonly state?: string;
   readonly file?: string;
-  readonly pluginCache?: string;
+  readonly caches?: Caches;
 }
 
 function cli(inherited: NodeJS.ProcessEnv, changes: Changes = {}): PulumiCli {
@@ -34,15 +35,17 @@ test("the program gets every variable of the pod except the agent's own", async 
   expect(environment).not.toHaveProperty("PULUMI_OPERATOR_SECRET_VARIABLES");
 });
 
-test("a volume for plugins that cannot be used for a moment is tried again", async () => {
+test("a volume with caches that cannot be used does not keep commands from running", async () => {
   const volume = join(root, "volume");
   const home = join(root, "home");
   writeFileSync(volume, "");
-  const pulumi = cli({ PULUMI_HOME: home }, { pluginCache: join(volume, "plugins") });
-  expect(await pulumi.environment().catch((error: unknown) => error)).toMatchObject({ code: "ENOTDIR" });
-  rmSync(volume);
-  expect(await pulumi.environment()).toMatchObject({ PULUMI_HOME: home });
-  expect(readlinkSync(join(home, "plugins"))).toBe(join(volume, "plugins"));
+  const log = createLog(new Redactor(), () => undefined);
+  const caches = new Caches({ folder: volume, plugins: join(volume, "plugins"), log });
+  const pulumi = cli({ PULUMI_HOME: home, npm_config_cache: join(volume, "npm") }, { caches });
+  const environment = await pulumi.environment();
+  expect(environment).toMatchObject({ PULUMI_HOME: home });
+  expect(environment).not.toHaveProperty("npm_config_cache");
+  expect(await pulumi.version()).toMatchObject({ ok: true });
 });
 
 describe("the CLI's version", () => {

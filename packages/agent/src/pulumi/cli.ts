@@ -7,8 +7,8 @@ import { identifyCli } from "./cli-file.ts";
 import { credentialsVariable, type SignIn, type SignInRequest } from "./cloud/sign-in.ts";
 import { readEnvFile } from "./env-file.ts";
 import { parseVersion, type Version } from "./version.ts";
-import { linkPluginCache } from "./project/plugin-cache.ts";
-import { ensureFolder, pulumiHome, withWritableFolders } from "./project/writable-folders.ts";
+import type { Caches } from "./project/caches.ts";
+import { ensureFolder, withWritableFolders } from "./project/writable-folders.ts";
 
 interface CliOptions {
   readonly file: string;
@@ -17,8 +17,7 @@ interface CliOptions {
   readonly inherited: NodeJS.ProcessEnv;
   readonly redactor: Redactor;
   readonly signIn: SignIn;
-  /** A folder for plugins that outlives the pod. */
-  readonly pluginCache?: string | undefined;
+  readonly caches?: Caches;
 }
 
 interface CliCommand {
@@ -42,7 +41,6 @@ export class PulumiCli {
   readonly #options: CliOptions;
   #version: Promise<Outcome<Version>> | undefined;
   #knownVersion: Version | undefined;
-  #linked: { readonly home: string; readonly done: Promise<void> } | undefined;
 
   constructor(options: CliOptions) {
     this.file = options.file;
@@ -73,7 +71,7 @@ export class PulumiCli {
 
   /** The environment without the variables from signing in. */
   async ownEnvironment(): Promise<Record<string, string>> {
-    const { inherited, state, redactor, signIn } = this.#options;
+    const { inherited, state, redactor, signIn, caches } = this.#options;
     // The container sets this folder for shells. Without it the CLI finds the credentials of the image.
     const isForShells = (name: string, value: string): boolean =>
       name === credentialsVariable && value === signIn.credentialsFolder;
@@ -97,22 +95,7 @@ export class PulumiCli {
     };
     redactor.addEnvironment(env);
     const result = withWritableFolders(env, state);
-    await this.#linkPlugins(pulumiHome(result));
-    return result;
-  }
-
-  /** Once for each home, which variables of init containers may change. A failure is not cached: the volume may be full for a moment. */
-  async #linkPlugins(home: string): Promise<void> {
-    const { pluginCache } = this.#options;
-    if (pluginCache === undefined) return;
-    const known = this.#linked?.home === home ? this.#linked : undefined;
-    const linked = (this.#linked = known ?? { home, done: linkPluginCache(home, pluginCache) });
-    try {
-      await linked.done;
-    } catch (error) {
-      if (this.#linked === linked) this.#linked = undefined;
-      throw error;
-    }
+    return caches ? await caches.usable(result) : result;
   }
 
   async run(command: CliCommand): Promise<CommandEnd> {

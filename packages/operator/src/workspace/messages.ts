@@ -59,6 +59,13 @@ interface Excess {
   readonly max: string;
 }
 
+interface InitExcess extends Excess {
+  readonly container: string;
+  readonly own: string;
+  /** Whether some are started before it. */
+  readonly sidecars: boolean;
+}
+
 export const limitMissing = ({
   className,
   resource,
@@ -66,13 +73,8 @@ export const limitMissing = ({
   container,
 }: Excess & { readonly container: string }): string =>
   `spec.podTemplate: the container ${container} has no limit for ${resource}, and the WorkspaceClass ${className} allows the pod ${max} in total; set resources.limits.${resource} of this container`;
-export const limitExceeded = ({
-  className,
-  resource,
-  max,
-  container,
-}: Excess & { readonly container: string }): string =>
-  `spec.podTemplate: the init container ${container} has a limit for ${resource} that exceeds what the WorkspaceClass ${className} allows, ${max}; lower resources.limits.${resource} of this container`;
+export const initLimitExceeded = ({ container, own, sidecars, ...excess }: InitExcess): string =>
+  `spec.podTemplate: the init container ${container} has a limit or request for ${excess.resource} of ${own}${sidecars ? " together with the sidecars before it" : ""}, and the WorkspaceClass ${excess.className} allows ${excess.max}; lower its resources${sidecars ? " or theirs" : ""}`;
 export const ownLimitExceeded = ({ className, resource, max, own }: Excess & { readonly own: string }): string =>
   `spec.podTemplate: the pod has a limit or request for ${resource} of ${own}, and the WorkspaceClass ${className} allows ${max}; lower it in podTemplate.spec.resources`;
 export const podLimitExceeded = ({ className, resource, max, sum }: Excess & { readonly sum: string }): string =>

@@ -1,5 +1,15 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, readdirSync, readlinkSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../testing/folders.ts";
 import { linkPluginCache } from "./plugin-cache.ts";
@@ -12,6 +22,8 @@ function homeWith(...plugins: readonly string[]): string {
   }
   return home;
 }
+
+const failureOf = async (linked: Promise<void>): Promise<unknown> => await linked.catch((error: unknown) => error);
 
 test("the CLI's folder of plugins is the cache, and the rest of its home stays", async () => {
   const [home, cache] = [homeWith(), join(temporaryFolder(), "plugins")];
@@ -46,4 +58,24 @@ test("copies that a pod did not finish are deleted after a day", async () => {
   for (const name of [".copy-old", "resource-a-v1"]) utimesSync(join(cache, name), old, old);
   await linkPluginCache(homeWith(), cache);
   expect(readdirSync(cache).toSorted()).toEqual([".copy-new", "resource-a-v1"]);
+});
+
+test("a cache that cannot be used leaves the plugins of the image", async () => {
+  const home = homeWith("resource-a-v1");
+  const file = join(temporaryFolder(), "file");
+  writeFileSync(file, "");
+  expect(await failureOf(linkPluginCache(home, join(file, "plugins")))).toMatchObject({ code: "ENOTDIR" });
+  expect(readdirSync(join(home, "plugins"))).toEqual(["resource-a-v1"]);
+});
+
+test("a home that outlives the pod has no link to a cache that cannot be used any longer", async () => {
+  const [home, volume] = [temporaryFolder(), join(temporaryFolder(), "volume")];
+  await linkPluginCache(home, join(volume, "plugins"));
+  rmSync(volume, { recursive: true });
+  writeFileSync(volume, "");
+  expect(await failureOf(linkPluginCache(home, join(volume, "plugins")))).toMatchObject({ code: "ENOTDIR" });
+  expect(readdirSync(home)).toEqual([]);
+  symlinkSync("/elsewhere", join(home, "plugins"));
+  expect(await failureOf(linkPluginCache(home, join(volume, "plugins")))).toMatchObject({ code: "ENOTDIR" });
+  expect(readlinkSync(join(home, "plugins"))).toBe("/elsewhere");
 });

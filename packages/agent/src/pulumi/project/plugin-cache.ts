@@ -1,5 +1,5 @@
 /** Plugins on a volume that outlives the pod. The CLI locks a plugin while it installs it, so pods can share the folder. */
-import { cp, mkdir, readdir, readlink, rename, rm, stat, symlink } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readlink, rename, rm, rmdir, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode } from "../../system/files.ts";
 
@@ -12,13 +12,25 @@ const draftKeptMs = 24 * 60 * 60_000;
  * this pod. Plugins of the image are copied to the cache, because the CLI reads only one folder.
  */
 export async function linkPluginCache(home: string, cache: string): Promise<void> {
-  await mkdir(cache, { recursive: true });
   const plugins = join(home, "plugins");
-  if ((await linkTarget(plugins)) === cache) return;
+  const isLinked = (await linkTarget(plugins)) === cache;
+  try {
+    await ensureWritable(cache);
+  } catch (error) {
+    if (isLinked) await rm(plugins);
+    throw error;
+  }
+  if (isLinked) return;
   await deleteOldDrafts(cache);
   for (const name of await entriesOf(plugins)) await copyInto(cache, join(plugins, name), name);
   await rm(plugins, { recursive: true, force: true });
   await symlink(cache, plugins);
+}
+
+/** Only an attempt shows it: a file server may refuse to write whatever the permissions are. */
+export async function ensureWritable(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await rmdir(await mkdtemp(join(folder, draftPrefix)));
 }
 
 async function linkTarget(path: string): Promise<string | undefined> {

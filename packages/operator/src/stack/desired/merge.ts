@@ -19,6 +19,32 @@ const listKeys: Readonly<Record<string, string>> = {
   ports: "containerPort",
 };
 
+const oneOf =
+  (...names: readonly string[]) =>
+  (name: string) =>
+    names.includes(name);
+const isHandler = oneOf("exec", "httpGet", "tcpSocket", "grpc", "sleep");
+
+/**
+ * The field of an object or list → which fields of the object, or of an item, exclude each other: the API server rejects two of
+ * them, so one in the overlay replaces the others.
+ */
+const alternatives: Readonly<Record<string, (name: string) => boolean>> = {
+  env: oneOf("value", "valueFrom"),
+  valueFrom: oneOf("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"),
+  // All fields but the name are types of volumes, except for directives.
+  volumes: (name) => name !== "name" && !name.startsWith("$"),
+  volumeMounts: oneOf("subPath", "subPathExpr"),
+  livenessProbe: isHandler,
+  readinessProbe: isHandler,
+  startupProbe: isHandler,
+  postStart: isHandler,
+  preStop: isHandler,
+};
+
+/** Their fields belong together: another Secret must not be optional because the replaced one was. */
+const isWhole = oneOf("configMapKeyRef", "secretKeyRef", "seccompProfile", "appArmorProfile");
+
 export function mergeTemplate(base: JsonObject, overlay: JsonObject): JsonObject {
   const result: Record<string, JsonValue> = { ...base };
   for (const [field, value] of Object.entries(overlay)) {
@@ -30,18 +56,27 @@ export function mergeTemplate(base: JsonObject, overlay: JsonObject): JsonObject
 }
 
 function mergeValues(under: JsonValue, over: JsonValue, field: string): JsonValue {
-  if (isRecord(under) && isRecord(over)) return mergeTemplate(under, over);
-  const key = listKeys[field];
-  if (key !== undefined && Array.isArray(under) && Array.isArray(over)) return mergeLists(under, over, key);
+  if (isRecord(under) && isRecord(over)) return isWhole(field) ? over : mergeObjects(under, over, field);
+  const isKeyed = listKeys[field] !== undefined;
+  if (isKeyed && Array.isArray(under) && Array.isArray(over)) return mergeLists(under, over, field);
   return over;
 }
 
-function mergeLists(under: readonly JsonValue[], over: readonly JsonValue[], key: string): JsonValue[] {
+function mergeObjects(under: JsonObject, over: JsonObject, field: string): JsonObject {
+  const isAlternative = alternatives[field] ?? (() => false);
+  const isChosen = (name: string): boolean => isAlternative(name) && over[name] !== null;
+  if (!Object.keys(over).some(isChosen)) return mergeTemplate(under, over);
+  const kept = Object.entries(under).filter(([name]) => !isAlternative(name) || name in over);
+  return mergeTemplate(Object.fromEntries(kept), over);
+}
+
+function mergeLists(under: readonly JsonValue[], over: readonly JsonValue[], field: string): JsonValue[] {
+  const key = listKeys[field] ?? "";
   const result = [...under];
   for (const item of over) {
     const at = result.findIndex((other) => isRecord(item) && isRecord(other) && other[key] === item[key]);
     const found = result[at];
-    if (isRecord(item) && isRecord(found)) result[at] = mergeTemplate(found, item);
+    if (isRecord(item) && isRecord(found)) result[at] = mergeObjects(found, item, field);
     else result.push(item);
   }
   return result;

@@ -20,6 +20,7 @@ describe("the Workspace with defaults of a class", () => {
       serviceAccountName: "default-account",
       resources: { requests: { cpu: "1", memory: "1Gi" } },
       env: [{ name: "PROXY", value: "default" }],
+      envFrom: [{ secretRef: { name: "platform" } }],
       initContainers: [{ name: "tools", image: "tools:1" }],
       podTemplate: {
         spec: { tolerations: [{ key: "builds", operator: "Exists" }], volumes: [{ name: "certs", emptyDir: {} }] },
@@ -63,6 +64,27 @@ describe("the Workspace with defaults of a class", () => {
     });
     expect(spec?.podTemplate?.spec?.volumes?.map(({ name }) => name)).toEqual(["certs", "data"]);
     expect(metadata.labels).toMatchObject({ tier: "mine", cost: "shared" });
+  });
+
+  test("has one source for each variable", () => {
+    const { spec } = wanted({ envRefs: { PROXY: { type: "Secret", secret: { name: "mine", key: "proxy" } } } });
+    expect(spec?.env).toEqual([{ name: "PROXY", valueFrom: { secretKeyRef: { name: "mine", key: "proxy" } } }]);
+  });
+
+  describe("reads variables from the sources of the class before those of the Stack, which take precedence", () => {
+    const [platform, team] = [{ secretRef: { name: "platform" } }, { configMapRef: { name: "team" } }];
+    const templated = { workspaceTemplate: { spec: { envFrom: [team] } } };
+    const cases: [string, Parameters<typeof wanted>[0], object[]][] = [
+      ["without any of the Stack", undefined, [platform]],
+      ["with envs", { envs: ["team"] }, [platform, team]],
+      ["with envSecrets", { envSecrets: ["own"] }, [platform, { secretRef: { name: "own" } }]],
+      ["with those of its workspaceTemplate", templated, [platform, team]],
+      ["with those of its workspaceTemplate, which replace others", { ...templated, envs: ["o"] }, [platform, team]],
+      ["with an empty list", { workspaceTemplate: { spec: { envFrom: [] } }, envs: ["team"] }, [platform]],
+    ];
+    for (const [what, spec, envFrom] of cases) {
+      test(what, () => expect(wanted(spec).spec?.envFrom).toEqual(envFrom));
+    }
   });
 
   test("is not current if the defaults have changed, or are removed with the class", () => {
@@ -133,6 +155,12 @@ describe("the Workspace", () => {
     const name = `a.${"b".repeat(80)}`;
     const { workspace } = generated({ secretsRef: { k: { type: "Secret", secret: { name, key: "x" } } } });
     expect(workspace.spec?.podTemplate?.spec?.volumes?.[0]?.name).toMatch(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])$/);
+  });
+
+  test("without a class reads variables from the template's sources instead of the Stack's", () => {
+    const workspaceTemplate = { spec: { envFrom: [{ secretRef: { name: "own" } }] } };
+    const { workspace } = generated({ envs: ["replaced"], workspaceTemplate });
+    expect(workspace.spec?.envFrom).toEqual(workspaceTemplate.spec.envFrom);
   });
 
   test("has the reconcile request, so that a failed preparation is retried", () => {

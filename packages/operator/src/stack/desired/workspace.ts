@@ -9,6 +9,7 @@ import {
   pulumiContainer,
   type ConfigItem,
   type JsonObject,
+  type JsonValue,
   type NormalStack,
   type Stack,
   type ValueSource,
@@ -39,11 +40,13 @@ interface WorkspaceParts {
 
 export function workspaceObject(stack: Stack, spec: NormalStack, parts: WorkspaceParts): Workspace {
   const { origin, defaults = noDefaults } = parts;
-  const generated = generatedSpec(spec, origin);
+  const generated = asJson(generatedSpec(spec, origin));
   // Recorded project information replaces the source, and so the template's changes to the source.
   const { git, flux, local, program: _, ...others } = spec.workspace.spec;
-  const overlay = "projectInfo" in origin ? others : { ...others, ...definedFields({ git, flux, local }) };
-  const wanted = mergeTemplate(mergeTemplate(defaults.spec, asJson(generated)), asJson(overlay));
+  const source = "projectInfo" in origin ? {} : definedFields({ git, flux, local });
+  const overlay = asJson({ ...others, ...source });
+  const merged = mergeTemplate(mergeTemplate(defaults.spec, generated), overlay);
+  const wanted = { ...merged, ...variableSources(defaults.spec, overlay["envFrom"] ?? generated["envFrom"]) };
   const request = reconcileRequestOf(stack);
   return {
     apiVersion: workspaces.apiVersion,
@@ -63,6 +66,11 @@ export function workspaceObject(stack: Stack, spec: NormalStack, parts: Workspac
     },
     spec: wanted,
   };
+}
+
+/** The items have no keys to merge them by. The last one with a variable takes precedence, so those of the class are first. */
+function variableSources({ envFrom: ofClass }: JsonObject, own: JsonValue | undefined): JsonObject {
+  return Array.isArray(ofClass) && Array.isArray(own) ? { envFrom: [...ofClass, ...own] } : {};
 }
 
 /** Whether the Workspace already has everything that the Stack wants. */

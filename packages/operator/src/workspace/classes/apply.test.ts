@@ -40,6 +40,31 @@ const withContainers = (...containers: Partial<Container>[]): WorkspaceSpec =>
 const ofPod = (resources: Container["resources"]): WorkspaceSpec =>
   ({ podTemplate: { spec: { resources } } }) as WorkspaceSpec;
 const limited = (memory: string) => ({ resources: { limits: { memory } } });
+const withInit = (...initContainers: Partial<Container>[]): WorkspaceSpec =>
+  ({ podTemplate: { spec: { initContainers } } }) as WorkspaceSpec;
+const sidecar = (memory: string): Partial<Container> => ({
+  name: "side",
+  image: "t",
+  restartPolicy: "Always",
+  ...limited(memory),
+});
+const ofCpu = (cpu: string) => ({ resources: { limits: { cpu } } });
+
+describe("a container whose limit is filled in requests less than that", () => {
+  const rules = { limits: { resources: { cpu: "50m", memory: "4Gi", "ephemeral-storage": "20Gi" } } } as const;
+  const spec = podOf({ ...withInit({ name: "tool", image: "t" }), resources: { requests: { cpu: "10m" } } }, rules);
+  const all = [...(spec.initContainers ?? []), ...spec.containers];
+  const requests: [string, Record<string, string>][] = [
+    ["bootstrap", { cpu: "10m", memory: "64Mi", "ephemeral-storage": "256Mi" }],
+    ["tool", { cpu: "50m", memory: "64Mi", "ephemeral-storage": "256Mi" }],
+    ["pulumi", { cpu: "10m", memory: "64Mi", "ephemeral-storage": "256Mi" }],
+  ];
+  test.each(requests)("%s", (name, expected) => {
+    const { resources } = all.find((each) => each.name === name) ?? {};
+    expect(resources?.requests).toEqual(expected);
+    expect(resources?.limits).toEqual(rules.limits.resources);
+  });
+});
 
 describe("the container pulumi gets as its limit", () => {
   const fourGi = { limits: { resources: { memory: "4Gi" } } };
@@ -50,15 +75,38 @@ describe("the container pulumi gets as its limit", () => {
     ["its own if that is equal, in another unit", limited("4096Mi"), fourGi, "4096Mi"],
     ["that of the pod if that is lower", ofPod({ limits: { memory: "1Gi" } }), fourGi, "1Gi"],
     ["what a sidecar leaves", withContainers({ name: "proxy", image: "p", ...limited("512Mi") }), fourGi, "3584Mi"],
+    ["the limit of the class if its own is 0, which is no limit", limited("0"), fourGi, "4Gi"],
+    ["the limit of the class if that of the pod is 0", ofPod({ limits: { memory: "0" } }), fourGi, "4Gi"],
+    [
+      "all that is left, also if that is a fraction of a unit",
+      withContainers(
+        { name: "pulumi", resources: { requests: { memory: "500M" } } },
+        { name: "p", ...limited("500M") },
+      ),
+      { limits: { resources: { memory: "1000M" } } },
+      "500000000",
+    ],
   ];
   for (const [what, spec, rules, limit] of table) {
     test(what, () => expect(pulumiOf(podOf(spec, rules)).resources?.limits?.["memory"]).toBe(limit as string));
   }
 
-  test("whole cores and parts of them", () => {
-    const sidecar = withContainers({ name: "proxy", image: "p", resources: { limits: { cpu: "250m" } } });
-    expect(pulumiOf(podOf(sidecar, { limits: { resources: { cpu: 2 } } })).resources?.limits?.["cpu"]).toBe("1750m");
-  });
+  const cores: [string, number | string, string, WorkspaceSpec][] = [
+    ["250m", 2, "1750m", {}],
+    ["900m", "1", "100m", {}],
+    ["0.07", "0.17", "100m", {}],
+    ["100m", "300m", "200m", ofCpu("200m")],
+    ["0.1", "300m", "0.2", ofCpu("0.2")],
+    // Kubernetes has no smaller unit.
+    ["100100u", "300m", "199m", {}],
+  ];
+  for (const [used, cpu, limit, spec] of cores) {
+    test(`exactly what a sidecar with ${used} of ${cpu} cores leaves: ${limit}`, () => {
+      const proxy = withContainers({ name: "proxy", image: "p", ...ofCpu(used) });
+      const { resources } = pulumiOf(podOf({ ...proxy, ...spec }, { limits: { resources: { cpu } } }));
+      expect(resources?.limits?.["cpu"]).toBe(limit);
+    });
+  }
 
   test("less disk than the operator's default", () => {
     const pod = podOf({}, { limits: { resources: { "ephemeral-storage": "2Gi" } } });
@@ -72,6 +120,25 @@ test("every container has a limit, also those that only initialize the pod", () 
   const pod = podOf(spec, { limits: { resources: { memory: "4Gi" } } });
   const all = [...(pod.initContainers ?? []), ...pod.containers];
   expect(all.map(({ resources }) => resources?.limits?.["memory"])).toEqual(all.map(() => "4Gi"));
+});
+
+test("an init container gets what the sidecars before it leave, and those after it do not count", () => {
+  const spec = withInit(
+    { name: "first", image: "t" },
+    sidecar("1Gi"),
+    { name: "second", image: "t", ...limited("0") },
+    { ...sidecar("512Mi"), name: "late" },
+  );
+  const pod = podOf(spec, { limits: { resources: { memory: "4Gi" } } });
+  const all = [...(pod.initContainers ?? []), ...pod.containers];
+  expect(all.map(({ name, resources }) => [name, resources?.limits?.["memory"]])).toEqual([
+    ["bootstrap", "4Gi"],
+    ["first", "4Gi"],
+    ["side", "1Gi"],
+    ["second", "3072Mi"],
+    ["late", "512Mi"],
+    ["pulumi", "2560Mi"],
+  ]);
 });
 
 describe("a pod exceeds the limits of its class", () => {
@@ -93,9 +160,29 @@ describe("a pod exceeds the limits of its class", () => {
     ["with a sidecar that leaves nothing", withContainers({ name: "p", image: "p", ...limited("1Gi") }), "in total"],
     ["with a sidecar without a limit", withContainers({ name: "proxy", image: "p" }), "container proxy has no limit"],
     [
+      "with a sidecar that has the limit 0, which is no limit",
+      withContainers({ name: "proxy", image: "p", ...limited("0") }),
+      "container proxy has no limit",
+    ],
+    [
+      "with a sidecar among the init containers that has the limit 0",
+      withInit(sidecar("0")),
+      "container side has no limit",
+    ],
+    [
       "with an init container",
-      { podTemplate: { spec: { initContainers: [{ name: "tool", image: "t", ...limited("2Gi") }] } } },
-      "init container tool has a limit for memory that exceeds",
+      withInit({ name: "tool", image: "t", ...limited("2Gi") }),
+      "init container tool has a limit or request for memory of 2048Mi",
+    ],
+    [
+      "with a request of an init container, which its limit cannot be below",
+      withInit({ name: "tool", image: "t", resources: { requests: { memory: "2Gi" } } }),
+      "init container tool has a limit or request for memory of 2048Mi",
+    ],
+    [
+      "with an init container and the sidecars before it",
+      withInit(sidecar("256Mi"), { name: "tool", image: "t", ...limited("1Gi") }),
+      "init container tool has a limit or request for memory of 1280Mi together with the sidecars before it",
     ],
     [
       "with an init container that keeps running",
@@ -132,6 +219,7 @@ describe("caches", () => {
       persistentVolumeClaim: { claimName: "pulumi-cache-teams" },
     });
     expect(pulumi.volumeMounts).toContainEqual({ name: "pulumi-cache", mountPath: "/var/cache/pulumi" });
+    expect(pulumi.command).toContain("--caches=/var/cache/pulumi/restricted");
     expect(pulumi.command).toContain("--plugin-cache=/var/cache/pulumi/restricted/plugins");
     const values = Object.fromEntries((pulumi.env ?? []).map(({ name, value }) => [name, value]));
     expect(values).toMatchObject({

@@ -73,7 +73,11 @@ export function withCaches(spec: PodSpec, applied: AppliedClass, profile: Securi
   };
 }
 
-export const cacheFlags = (applied: AppliedClass, profile: SecurityProfile): string[] =>
-  applied.spec.caches && toolsOf(applied).includes("Plugins") ? [`--plugin-cache=${folderOf(profile, "plugins")}`] : [];
+/** The agent leaves out what it cannot write to. */
+export function cacheFlags(applied: AppliedClass, profile: SecurityProfile): string[] {
+  if (!applied.spec.caches) return [];
+  const plugins = toolsOf(applied).includes("Plugins") ? [`--plugin-cache=${folderOf(profile, "plugins")}`] : [];
+  return [`--caches=${cacheFolder}/${profile}`, ...plugins];
+}
 
 const toolsOf = ({ spec: { caches } }: AppliedClass): readonly CacheTool[] => caches?.tools ?? cacheTools;

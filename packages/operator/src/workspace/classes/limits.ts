@@ -1,10 +1,10 @@
 /** Keeps a workspace pod within the resources that its WorkspaceClass allows. Pure. */
-import { pulumiContainer } from "@pko/api";
+import { defaultRequests as requestsOfWorkspaces, pulumiContainer } from "@pko/api";
 import type { Container, PodSpec, ResourceRequirements } from "kubernetes-types/core/v1";
 
 import type { AppliedClass } from "../../shared/workspace-classes.ts";
 import * as messages from "../messages.ts";
-import { bytesOf } from "../pod/storage-limits.ts";
+import { bytesOf, defaultStorageRequest } from "../pod/storage-limits.ts";
 
 export type BoundedPod =
   | { readonly ok: true; readonly spec: PodSpec }
@@ -35,63 +35,124 @@ const resourcesOfPod = (spec: PodSpec): ResourceRequirements =>
 
 /** Init containers that keep running count like containers. */
 const isSidecar = ({ restartPolicy }: Container): boolean => restartPolicy === "Always";
-const sidecars = ({ initContainers = [] }: PodSpec): Container[] => initContainers.filter(isSidecar);
-const initOnly = ({ initContainers = [] }: PodSpec): Container[] => initContainers.filter((each) => !isSidecar(each));
 
-const limitOf = ({ resources }: Container, resource: string): string | undefined => resources?.limits?.[resource];
+/** Undefined also for a limit of 0, because Kubernetes does not limit such a container. */
+function limitOf({ limits }: ResourceRequirements, resource: string): string | undefined {
+  const limit = limits?.[resource];
+  const parsed = limit === undefined ? undefined : bytesOf(limit);
+  return parsed !== undefined && parsed <= 0 ? undefined : limit;
+}
 
 /** What runs at the same time, except for the container pulumi. */
-const companions = (spec: PodSpec): Container[] =>
-  [...spec.containers, ...sidecars(spec)].filter(({ name }) => name !== pulumiContainer);
+const companions = ({ initContainers = [], containers }: PodSpec): Container[] =>
+  [...containers, ...initContainers.filter(isSidecar)].filter(({ name }) => name !== pulumiContainer);
 
-const amount = (quantity: string | number | undefined): number =>
-  quantity === undefined ? 0 : (bytesOf(quantity) ?? 0);
+/** Sums of fractions are not exact, so amounts are whole numbers: of thousandths of a CPU, or of bytes. */
+function amount(quantity: string | undefined, resource: string): number {
+  const parsed = quantity === undefined ? 0 : (bytesOf(quantity) ?? 0);
+  const units = resource === "cpu" ? parsed * 1000 : parsed;
+  // Rounded up as by Kubernetes, but not because of the last digit of a product such as 0.07 * 1000.
+  return Math.ceil(Number(units.toPrecision(15)));
+}
+
+const largest = (resources: ResourceRequirements, resource: string): number =>
+  Math.max(amount(limitOf(resources, resource), resource), amount(resources.requests?.[resource], resource));
 
 const total = (containers: readonly Container[], resource: string): number =>
-  containers.reduce((sum, each) => sum + amount(limitOf(each, resource)), 0);
+  containers.reduce((sum, { resources = {} }) => sum + amount(limitOf(resources, resource), resource), 0);
 
 function problemsWith(spec: PodSpec, maximum: Maximum): string[] {
   const { resource, max } = maximum;
-  const { limits, requests } = resourcesOfPod(spec);
-  const ofPod = Math.max(amount(limits?.[resource]), amount(requests?.[resource]));
-  if (ofPod > amount(max)) return [messages.ownLimitExceeded({ ...maximum, own: quantityOf(ofPod, resource) })];
-  const others = companions(spec);
-  const unlimited = others.filter((each) => limitOf(each, resource) === undefined);
+  const ofPod = largest(resourcesOfPod(spec), resource);
+  if (ofPod > amount(max, resource)) {
+    return [messages.ownLimitExceeded({ ...maximum, own: quantityOf(ofPod, resource) })];
+  }
+  const unlimited = companions(spec).filter(({ resources = {} }) => limitOf(resources, resource) === undefined);
   if (unlimited.length > 0) return unlimited.map(({ name }) => messages.limitMissing({ ...maximum, container: name }));
-  const tooLarge = initOnly(spec).filter((each) => amount(limitOf(each, resource)) > amount(max));
-  if (tooLarge.length > 0) return tooLarge.map(({ name }) => messages.limitExceeded({ ...maximum, container: name }));
+  const problems = sumProblems(spec, maximum);
+  return problems.length > 0 ? problems : initProblems(spec, maximum);
+}
+
+function sumProblems(spec: PodSpec, maximum: Maximum): string[] {
+  const { resource, max } = maximum;
   const pulumi = spec.containers.find(({ name }) => name === pulumiContainer);
-  const requested = pulumi?.resources?.requests?.[resource];
-  const own = Math.max(amount(pulumi && limitOf(pulumi, resource)), amount(requested));
-  const sum = own + total(others, resource);
-  if (sum <= amount(max) && own + left(spec, maximum) > 0) return [];
+  const own = largest(pulumi?.resources ?? {}, resource);
+  const left = amount(max, resource) - total(companions(spec), resource);
+  if (own <= left && left > 0) return [];
+  const sum = amount(max, resource) - left + own;
   return [messages.podLimitExceeded({ ...maximum, sum: quantityOf(sum, resource) })];
 }
 
-/** What the other containers leave of the maximum. */
-const left = (spec: PodSpec, { resource, max }: Maximum): number => amount(max) - total(companions(spec), resource);
+/** An init container runs at the same time as the sidecars before it. */
+const sidecarsBefore = ({ initContainers = [] }: PodSpec, index: number): Container[] =>
+  initContainers.slice(0, index).filter(isSidecar);
 
-/** A container without a limit could use the whole node. The API server rejects one that exceeds the limit of the pod. */
+function initProblems(spec: PodSpec, maximum: Maximum): string[] {
+  const { resource, max } = maximum;
+  return (spec.initContainers ?? []).flatMap((container, index) => {
+    const before = sidecarsBefore(spec, index);
+    const own = largest(container.resources ?? {}, resource) + total(before, resource);
+    if (isSidecar(container) || own <= amount(max, resource)) return [];
+    const sidecars = before.length > 0;
+    return [
+      messages.initLimitExceeded({
+        ...maximum,
+        container: container.name,
+        own: quantityOf(own, resource),
+        sidecars,
+      }),
+    ];
+  });
+}
+
+/** A container without a limit could use the whole node. */
 function withLimits(spec: PodSpec, maximum: Maximum): PodSpec {
-  const { resource } = maximum;
-  const rest = left(spec, maximum);
-  const max = resourcesOfPod(spec).limits?.[resource] ?? maximum.max;
-  const share = rest >= amount(max) ? max : quantityOf(rest, resource);
-  const limited = (container: Container): Container => {
-    if (limitOf(container, resource) !== undefined) return container;
-    const limit = container.name === pulumiContainer ? share : max;
-    const { resources } = container;
-    return { ...container, resources: { ...resources, limits: { ...resources?.limits, [resource]: limit } } };
-  };
   const { initContainers, containers } = spec;
+  const limited = (container: Container, others: readonly Container[]): Container =>
+    withLimit(container, { ...maximum, max: limitBeside(others, { spec, maximum }) });
   return {
     ...spec,
-    containers: containers.map(limited),
-    ...(initContainers && { initContainers: initContainers.map(limited) }),
+    containers: containers.map((each) => limited(each, companions(spec))),
+    ...(initContainers && {
+      initContainers: initContainers.map((each, index) => limited(each, sidecarsBefore(spec, index))),
+    }),
   };
 }
 
-/** Rounded down, in the usual unit of the resource. */
+/** What the others leave. The API server rejects a container whose limit exceeds that of the pod. */
+function limitBeside(
+  others: readonly Container[],
+  { spec, maximum }: { readonly spec: PodSpec; readonly maximum: Maximum },
+): string {
+  const { resource } = maximum;
+  const max = limitOf(resourcesOfPod(spec), resource) ?? maximum.max;
+  const left = amount(maximum.max, resource) - total(others, resource);
+  return left >= amount(max, resource) ? max : quantityOf(left, resource);
+}
+
+/** With a limit and no request, Kubernetes would request the whole limit, and no node might have that. */
+function withLimit(container: Container, { resource, max }: Maximum): Container {
+  const { resources = {} } = container;
+  if (limitOf(resources, resource) !== undefined) return container;
+  const least = defaultRequests[resource] ?? max;
+  const request = amount(least, resource) > amount(max, resource) ? max : least;
+  return {
+    ...container,
+    resources: {
+      ...resources,
+      requests: { [resource]: request, ...resources.requests },
+      limits: { ...resources.limits, [resource]: max },
+    },
+  };
+}
+
+const defaultRequests: Readonly<Record<string, string>> = {
+  ...requestsOfWorkspaces,
+  "ephemeral-storage": defaultStorageRequest,
+};
+
+/** In the usual unit of the resource, and exact: a limit that is rounded down may be below a request. */
 function quantityOf(value: number, resource: string): string {
-  return resource === "cpu" ? `${Math.floor(value * 1000)}m` : `${Math.floor(value / 2 ** 20)}Mi`;
+  if (resource === "cpu") return `${value}m`;
+  return value % 2 ** 20 === 0 ? `${value / 2 ** 20}Mi` : String(value);
 }

@@ -12,7 +12,7 @@ import type { Container, PodTemplateSpec, ResourceRequirements, Volume } from "k
 const storage = "ephemeral-storage";
 const defaultLimit = "10Gi";
 /** A pod without a request is evicted first when its node's disk fills up. */
-const defaultRequest = "256Mi";
+export const defaultStorageRequest = "256Mi";
 
 type Quantity = string | number;
 
@@ -46,7 +46,7 @@ const addBytes = (sum: number, size: Quantity): number => sum + (bytesOf(size) ?
 function limited(container: Container, room: Quantity | undefined): Container {
   const given = container.resources ?? {};
   if (given.limits?.[storage] !== undefined) return container;
-  const request = given.requests?.[storage] ?? defaultRequest;
+  const request = given.requests?.[storage] ?? defaultStorageRequest;
   const resources: ResourceRequirements = {
     ...given,
     requests: { [storage]: request, ...given.requests },
