@@ -111,7 +111,7 @@ interface CrdStatus {
 type ApiKind = Pick<KubeObject, "apiVersion" | "kind">;
 
 /** With the usual plural of its name. */
-const servedKind = ({ apiVersion, kind }: ApiKind, scope: Pick<Resource, "namespaced">): Resource => {
+export const servedKind = ({ apiVersion, kind }: ApiKind, scope: Pick<Resource, "namespaced">): Resource => {
   const name = kind.toLowerCase();
   const plural = name.endsWith("y") ? `${name.slice(0, -1)}ies` : `${name}s`;
   return resource({ apiVersion, kind, plural, ...scope });

@@ -4,6 +4,8 @@
  */
 import type { Kubectl } from "@pko/testkit";
 
+import { servedKind, type Place } from "../harness/cluster.ts";
+
 const manager = "pulumi-kubernetes-operator";
 const finalizer = "finalizer.stack.pulumi.com";
 
@@ -63,7 +65,7 @@ export const aborted = (): Json[] => [
   condition("Complete", "True", "Failed"),
 ];
 
-export function goOperator(kubectl: Kubectl, namespace: string): GoOperator {
+export function goOperator(kubectl: Kubectl, { client, namespace }: Place): GoOperator {
   const write = async (object: object, ...flags: readonly string[]): Promise<Created> => {
     const args = ["apply", "--server-side", "-f", "-", "-o", "json", ...flags];
     return JSON.parse(await kubectl(args, { input: JSON.stringify(object) })) as Created;
@@ -71,7 +73,9 @@ export function goOperator(kubectl: Kubectl, namespace: string): GoOperator {
   const applyAsOperator = (object: object): Promise<Created> => write(object, `--field-manager=${manager}`);
   const status: GoOperator["status"] = async ({ apiVersion, kind, metadata }, writer, value) => {
     const body = { apiVersion, kind, metadata: { name: metadata.name, namespace }, status: value };
-    await write(body, "--subresource=status", `--field-manager=${manager}/${writer}`);
+    // `kubectl apply` of older versions does not know subresources.
+    const options = { fieldManager: `${manager}/${writer}`, subresource: "status" } as const;
+    await client.apply(servedKind(body, { namespaced: true }), body, options);
   };
   const addFinalizer = async ({ kind, metadata }: Created, fieldManager: string): Promise<void> => {
     const patch = JSON.stringify({ metadata: { finalizers: [finalizer] } });

@@ -47,7 +47,7 @@ let checkpoint: string;
 describe("a switch from the Go operator", () => {
   beforeAll(async () => {
     uninstallAfter(scene, home);
-    oldOperator = goOperator(kubectl, scene.namespace);
+    oldOperator = goOperator(kubectl, scene);
     await helm("install", "--create-namespace", "-n", home, release, goChart, `--set=fullnameOverride=${home}`);
     await createLeaseOfGoOperator();
     await Promise.all([startPulumiPod(), publishedImage()]);
