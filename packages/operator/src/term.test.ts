@@ -52,6 +52,7 @@ test("the Stack controller does not stop what it shares with others", async () =
   const approvalPolicy = {
     state: () => unknown,
     follow: () => undefined,
+    need: () => undefined,
     forget: () => undefined,
     stop: () => undefined,
   };

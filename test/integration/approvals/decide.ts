@@ -7,6 +7,7 @@ import { approvals, type PolicyProbe } from "@pko/operator";
 export const policyInForce: PolicyProbe = {
   state: () => ({ kind: "inForce" }),
   follow: () => undefined,
+  need: () => undefined,
   forget: () => undefined,
   stop: () => undefined,
 };

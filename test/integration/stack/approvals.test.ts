@@ -215,6 +215,11 @@ describe("a Stack that requires approvals", () => {
       const approvalPolicy: PolicyProbe = {
         state: () => state,
         follow: (user, { wake }) => void followers.set(user, wake),
+        need: () => {
+          if (state.kind === "missing") return;
+          state = { kind: "inForce" };
+          for (const wake of followers.values()) wake();
+        },
         forget: (user) => void followers.delete(user),
         stop: () => undefined,
       };
@@ -224,7 +229,8 @@ describe("a Stack that requires approvals", () => {
       await scene.becomes("web", "stalled", (stack) => reasonOf(stack) === "ApprovalPolicyMissing");
       await scene.fence();
       expect(scene.runs).toEqual([]);
-      state = { kind: "inForce" };
+      // It was in force a while ago: the Stack has it checked again.
+      state = { kind: "unknown" };
       for (const wake of followers.values()) wake();
       await isAwaiting(scene);
       await scene.stack("web", {});

@@ -61,8 +61,8 @@ function polling(): Polling {
 }
 
 const hosts: readonly (readonly [string, readonly string[], number])[] = [
-  ["one unresponsive server", ["127.0.0.1"], 32],
-  ["many unresponsive servers", manyAddresses, 64],
+  ["one unresponsive server", ["127.0.0.1"], 16],
+  ["many unresponsive servers", manyAddresses, 24],
 ];
 test.each(hosts)(
   "150 Stacks at %s do not delay a Stack of another namespace",
@@ -101,9 +101,9 @@ test("all Stacks of an unresponsive server have a result after two rounds, and t
   const url = (index: number): string => `http://127.0.0.1:${port}/repo-${index}.git`;
   for (let index = 0; index < 150; index++) poller.follow(`noisy/s${index}`, follow(url(index)), { kind: "pending" });
   await clock.advance(100);
-  await waitFor(() => tarpit.waiting === 32);
+  await waitFor(() => tarpit.waiting === 16);
   await clock.advance(20_000);
-  expect(woken).toHaveLength(32);
+  expect(woken).toHaveLength(16);
   await waitFor(() => tarpit.waiting === 2, { what: "two polls to test the server" });
   await clock.advance(20_000);
   expect(new Set(woken).size).toBe(150);

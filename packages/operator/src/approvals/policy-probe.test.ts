@@ -140,16 +140,103 @@ describe("the admission policy for Approvals", () => {
     expect(probe.state("team")).toEqual({ kind: "missing", policy: "safeguards" });
   });
 
-  test("is checked once a minute in each namespace, however many Stacks require it", async () => {
+  test("is checked rarely while nothing starts: a few namespaces an hour, however many there are, one at a time", async () => {
     const { clock, checks, follow } = setting(denied);
-    follow("web");
-    follow("shop");
+    const namespaces = Array.from({ length: 100 }, (_, index) => `team-${index}`);
+    for (const namespace of namespaces) follow(`${namespace}/web`, namespace);
     await clock.advance(0);
+    expect(checks).toEqual(namespaces);
+    for (let hour = 0; hour < 10; hour++) {
+      checks.length = 0;
+      await clock.advance(3_600_000);
+      expect(checks).toHaveLength(10);
+      expect(new Set(checks).size).toBe(10);
+    }
+  });
+
+  test("is checked once a minute in a namespace in which something may start, however many Stacks require it", async () => {
+    const { clock, checks, probe, follow } = setting(denied);
     follow("web");
     follow("shop");
     follow("api", "other");
+    await clock.advance(0);
+    probe.need("team");
+    checks.length = 0;
+    await clock.advance(840_000);
+    const own = checks.filter((namespace) => namespace === "team").length;
+    expect(own).toBeGreaterThanOrEqual(12);
+    expect(own).toBeLessThanOrEqual(16);
+    expect(checks.length - own).toBeLessThanOrEqual(3);
     await clock.advance(120_000);
-    expect(checks.toSorted()).toEqual(["other", "other", "other", "team", "team", "team"]);
+    checks.length = 0;
+    await clock.advance(3_600_000);
+    expect(checks).toHaveLength(10);
+  });
+
+  test("is checked again before anything starts, and the pass that waits for it is repeated", async () => {
+    const { clock, checks, woken, probe, follow } = setting(denied);
+    follow("web");
+    await clock.advance(59_999);
+    expect(probe.state("team").kind).toBe("inForce");
+    await clock.advance(1);
+    expect(probe.state("team").kind).toBe("unknown");
+    [checks.length, woken.length] = [0, 0];
+    for (const user of ["a", "b"]) probe.need("team", () => woken.push(user));
+    expect(probe.state("team").kind).toBe("unknown");
+    await clock.advance(0);
+    expect(probe.state("team").kind).toBe("inForce");
+    expect(checks).toEqual(["team"]);
+    expect(woken).toEqual(["a", "b", "web"]);
+    // As long as something may start.
+    await clock.advance(600_000);
+    expect(probe.state("team").kind).toBe("inForce");
+  });
+
+  test("is not in force if it was before, and cannot be checked when something is to start", async () => {
+    for (const [answer, kind] of [
+      [undefined, "missing"],
+      [unreachable, "unverified"],
+      [terminating, "namespaceTerminating"],
+    ] as const) {
+      const { clock, server, probe, follow } = setting(denied);
+      follow("web");
+      await clock.advance(60_000);
+      server.answer = answer;
+      probe.need("team");
+      await clock.advance(0);
+      expect(probe.state("team").kind).toBe(kind);
+    }
+  });
+
+  test("does not count as checked while the API server does not respond, and nothing starts", async () => {
+    const { clock, server, probe, follow } = setting(denied);
+    follow("web");
+    await clock.advance(0);
+    server.answer = unreachable;
+    for (let minute = 1; minute < 20; minute++) {
+      await clock.advance(60_000);
+      expect(probe.state("team").kind).toBe("unknown");
+    }
+  });
+
+  test("is checked once a minute in one namespace while it is missing, and in all others when that has changed", async () => {
+    const { clock, checks, server, probe, follow } = setting(undefined);
+    const namespaces = ["a", "b", "c", "d"];
+    for (const namespace of namespaces) follow(`${namespace}/web`, namespace);
+    await clock.advance(0);
+    checks.length = 0;
+    await clock.advance(180_000);
+    expect(checks).toEqual(["a", "b", "c"]);
+    server.answer = denied;
+    await clock.advance(60_000);
+    expect(namespaces.map((namespace) => probe.state(namespace).kind)).toEqual(namespaces.map(() => "inForce"));
+  });
+
+  test("is not checked for what is not known to require it", async () => {
+    const { clock, checks, probe } = setting(denied);
+    probe.need("team");
+    await clock.advance(600_000);
+    expect([checks, clock.pending]).toEqual([[], 0]);
   });
 
   test("is not checked again too soon when a Stack requires it again", async () => {
@@ -184,21 +271,23 @@ describe("the admission policy for Approvals", () => {
     expect(woken).toEqual(["web", "shop", "web", "shop"]);
   });
 
-  test("stays in force while the API server does not respond", async () => {
+  test("stays in force in a namespace that is needed, while the API server does not respond", async () => {
     const { clock, server, probe, follow } = setting(denied);
     follow("web");
     await clock.advance(0);
+    probe.need("team");
     server.answer = unreachable;
-    await clock.advance(60_000);
+    await clock.advance(120_000);
     expect(probe.state("team").kind).toBe("inForce");
   });
 
-  test("stays in force while its namespace is being deleted", async () => {
+  test("stays in force in a namespace that is needed, while it is being deleted", async () => {
     const { clock, server, probe, follow } = setting(denied);
     follow("web");
     await clock.advance(0);
+    probe.need("team");
     server.answer = terminating;
-    await clock.advance(60_000);
+    await clock.advance(120_000);
     expect(probe.state("team").kind).toBe("inForce");
   });
 

@@ -53,7 +53,7 @@ import { observeStack, orphanedUpdates, type StackMemory, type StackWorld } from
 import type { Outcome } from "./outcome.ts";
 import { performStack } from "./perform/index.ts";
 import { removeOrphanFinalizers } from "./perform/finalizers.ts";
-import type { Step } from "./steps.ts";
+import type { StackPlan, Step } from "./steps.ts";
 import { planStack } from "./rules/index.ts";
 import { rememberedObstacle } from "./rules/recheck.ts";
 import { needsSlot } from "./rules/slot.ts";
@@ -234,14 +234,10 @@ function stackReconciler(world: StackWorld, channels: Channels): Reconcile {
       const pass = { kind: "Stack", reconcileID, startMs: view.now, steps: loud, isUpToDate } as const;
       traces?.stackPassed(key, pass, recordedUpdate(plan.steps));
       const { stack, configObjects } = view;
-      const { name = "", namespace = "" } = stack.metadata;
       followSource(sources, key, view.followed);
       if (!needsSlot(view, plan)) slots.withdraw(key, "stack");
       references.follow(referenceUser(key), { objects: configObjects, wake: () => wake(key) });
-      const { required } = approvalPolicyOf(stack) ?? {};
-      const followed = { namespace, name, ...(required && { required }), wake: () => wake(key) };
-      if (approvalPolicyOf(stack, leastApproval(view.workspaceClass))) approvalPolicy.follow(key, followed);
-      else approvalPolicy.forget(key);
+      followPolicy(approvalPolicy, { key, view, plan, wake });
       for (const step of plan.steps) {
         if (step.kind === "recordResult") metrics.recordResult(stack, step.result);
         if (step.kind === "recordDrift") metrics.recordDrift(step.record);
@@ -256,6 +252,26 @@ function stackReconciler(world: StackWorld, channels: Channels): Reconcile {
       await removeOrphanFinalizers({ client, signal }, key, orphanedUpdates(world, key, undefined));
     },
   });
+}
+
+interface PolicyUse {
+  readonly key: Key;
+  readonly view: StackView;
+  readonly plan: StackPlan;
+  readonly wake: (key: Key) => void;
+}
+
+function followPolicy(probe: PolicyProbe, { key, view, plan, wake }: PolicyUse): void {
+  const { stack, workspaceClass, approvalPolicy: state } = view;
+  const { name = "", namespace = "" } = stack.metadata;
+  if (!approvalPolicyOf(stack, leastApproval(workspaceClass))) {
+    probe.forget(key);
+    return;
+  }
+  const { required } = approvalPolicyOf(stack) ?? {};
+  probe.follow(key, { namespace, name, ...(required && { required }), wake: () => wake(key) });
+  // It may wait for the check. If it waits for something else, the check costs little.
+  if (state.kind === "unknown" && plan.outcome.kind === "unchanged") probe.need(namespace);
 }
 
 /** The UID of the Update whose result a pass records. */

@@ -21,9 +21,10 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import type { Projects, Runs } from "../agents/agents.ts";
 import { updates as updateResource } from "../kinds.ts";
+import type { PolicyProbe } from "../approvals/policy-probe.ts";
 import { planKeyOf } from "../shared/approvals.ts";
 import { progressMs } from "../shared/pauses.ts";
-import { starting, unlimitedSlots, type Slots } from "../shared/channels/slots.ts";
+import { unlimitedSlots, type Slots } from "../shared/channels/slots.ts";
 import { tracedLogKeys, updateLogKeys } from "../shared/log-keys.ts";
 import type { UpdateTraces } from "../shared/traces/update-traces.ts";
 import { uidIndex, workspaceIndex, workspaceKeyOf } from "../shared/updates.ts";
@@ -34,8 +35,9 @@ import { observeUpdate, type UpdateWorld } from "./observe/index.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Step } from "./steps.ts";
 import { performUpdate } from "./perform/index.ts";
+import { settleClaims } from "./perform/slot.ts";
+import { awaitsApproval } from "./rules/approval.ts";
 import { planUpdate } from "./rules/index.ts";
-import { needsSlot } from "./rules/slot.ts";
 import { statusWithoutMessages, updateStatus, withoutProgress } from "./status.ts";
 import type { UpdateView } from "./view.ts";
 
@@ -52,7 +54,7 @@ interface UpdateControllerOptions {
   readonly stacks: Reflector<Stack>;
   /** With `approvalIndexers`. */
   readonly approvals: Reflector<Approval>;
-  readonly approvalPolicy: UpdateWorld["approvalPolicy"];
+  readonly approvalPolicy: Pick<PolicyProbe, "state" | "need">;
   /** Absent where the operator may not read classes. */
   readonly workspaceClasses?: ClassReflectors | undefined;
   readonly projects: Projects;
@@ -100,7 +102,7 @@ export function updateController(options: UpdateControllerOptions): UpdateContro
       watching({ reflector: updates, map: ({ before, after }) => inWorkspace(endedIn(after, before)) }),
     ],
     logKeys: (name, update) => ({ ...updateLogKeys(name, update), ...tracedLogKeys(options.traces, update) }),
-    reconcile: updateReconciler(options),
+    reconcile: updateReconciler(options, (key) => inner.enqueue(key)),
     whileRunning: () =>
       updates.store.subscribe(({ before, after }) => {
         const uid = before?.metadata.uid;
@@ -135,7 +137,7 @@ const quietSteps: ReadonlySet<Step["kind"]> = new Set<Step["kind"]>([
   "forgetRun",
 ]);
 
-function updateReconciler(options: UpdateControllerOptions): Reconcile {
+function updateReconciler(options: UpdateControllerOptions, wake: (key: Key) => void): Reconcile {
   const { client, clock, runs, events, projects, clearances, lostNodeAfterMs, traces } = options;
   const { metrics = metricsRegistry(), slots = unlimitedSlots } = options;
   const world: UpdateWorld = {
@@ -175,14 +177,12 @@ function updateReconciler(options: UpdateControllerOptions): Reconcile {
         ? { status: statusWithoutMessages(view, outcome.ending), facts: { statusRejection: explanation } }
         : undefined,
     eventsOf: updateEvents,
-    publish(_key, { view, plan: { steps, outcome }, log, reconcileID }) {
+    publish(key, { view, plan: { steps, outcome }, log, reconcileID }) {
       const { update, recordFailure } = view;
       const loud = steps.flatMap(({ kind }) => (quietSteps.has(kind) ? [] : [kind]));
       traces?.updatePassed(update, { kind: "Update", reconcileID, startMs: view.now, steps: loud });
-      if (outcome.kind === "waiting") {
-        slots.withdraw(workspaceKeyOf(update), starting(update));
-        if (!needsSlot(view)) slots.withdraw(workspaceKeyOf(update), "update");
-      }
+      if (outcome.kind === "waiting") settleClaims({ slots, view });
+      if (awaitsApproval(view)) options.approvalPolicy.need(update.metadata.namespace ?? "", () => wake(key));
       if (outcome.kind !== "ended") return;
       if (steps.some(({ kind }) => kind === "storeRecord")) {
         records.increment({ result: recordFailure === undefined ? "stored" : "failed" });

@@ -187,8 +187,8 @@ function workspaceReconciler(options: WorkspaceControllerOptions, enqueue: (key:
       const { namespace = "", name } = parseKey(key);
       preparations.forget({ namespace, name });
       clearances?.set(key, []);
-      // The Stack may hold the slot to create the Workspace again.
-      for (const by of ["workspace", "update"] as const) world.slots.withdraw(key, by);
+      // The Stack may hold the slot to create the Workspace again. Its Updates withdraw their own claims.
+      world.slots.withdraw(key, "workspace");
     },
   });
 }

@@ -62,6 +62,23 @@ test("none is read while no pod wants room", () => {
   expect(scans()).toBe(0);
 });
 
+test("a pod that becomes unschedulable after a plan was made is in the next plan, and until then in none", () => {
+  const pods = [unschedulable];
+  const { read } = counted(pods);
+  expect(read({ now, monotonic: 0 })).toMatchObject({ planned: new Set(["team/new"]), renewedAt: now + 1000 });
+  const labels = { ...unschedulable.metadata.labels, "auto.pulumi.com/workspace-name": "newer" };
+  pods.push({ ...unschedulable, metadata: { ...unschedulable.metadata, name: "newer-workspace-0", labels } });
+  // A change of the node's clock does not move the next plan.
+  const early = read({ now: now + 5200, monotonic: 200 });
+  expect(early).toMatchObject({ planned: new Set(["team/new"]), renewedAt: now + 6000 });
+  expect(read({ now: now + 6000, monotonic: 1000 }).planned).toEqual(new Set(["team/new", "team/newer"]));
+});
+
+test("a pod that room would not help is in the plan, too", () => {
+  const { read } = counted([unschedulable]);
+  expect(read({ now: now + 3_600_000, monotonic: 0 }).planned).toEqual(new Set(["team/new"]));
+});
+
 /** Whether a workspace whose preparation failed makes room. */
 function makesRoom(memory: WorkspaceMemory): boolean {
   const { workspace } = view(notReady(60, "InstallationFailed"));

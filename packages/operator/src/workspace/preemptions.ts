@@ -11,7 +11,7 @@ import { workspaceOfPod } from "../shared/pods/workspace-pod.ts";
 import { isAttemptInProgress } from "./memory.ts";
 import { makesRoom, planPreemptions, wantsRoom, type UnschedulablePod } from "./idle/preemption.ts";
 import { isUnschedulable, schedulingCondition } from "./pod/explain-pod.ts";
-import type { Candidate, Preemptions } from "./view.ts";
+import type { Candidate, Preemptions, Victims } from "./view.ts";
 import type { WorkspaceStores } from "./observe/index.ts";
 import { findPod } from "./observe/pod.ts";
 import { observeUpdates } from "./observe/updates.ts";
@@ -32,20 +32,26 @@ interface Moment {
 
 export type PreemptionReader = (moment: Moment) => Preemptions;
 
-const noPreemptions: Preemptions = { victims: new Set(), victimOf: new Map() };
+type Plan = Omit<Preemptions, "renewedAt">;
 
 export function preemptionReader(stores: WorkspaceStores): PreemptionReader {
-  let [plan, readAt] = [noPreemptions, -Infinity];
+  let made: { readonly plan: Plan; readonly at: number } | undefined;
   return ({ now, monotonic }) => {
-    if (monotonic - readAt < validMs) return plan;
-    [plan, readAt] = [preemptionsAt(stores, now), monotonic];
-    return plan;
+    if (!made || monotonic - made.at >= validMs) made = { plan: planAt(stores, now), at: monotonic };
+    return { ...made.plan, renewedAt: now + (made.at + validMs - monotonic) };
   };
 }
 
-function preemptionsAt(stores: WorkspaceStores, now: number): Preemptions {
+function planAt(stores: WorkspaceStores, now: number): Plan {
   const unschedulable = unschedulablePods(stores);
-  if (!unschedulable.some((pod) => wantsRoom(pod, now))) return noPreemptions;
+  const planned = new Set(unschedulable.map(({ workspace }) => workspace));
+  return { ...victimsFor(stores, unschedulable, now), planned };
+}
+
+const noVictims: Victims = { victims: new Set(), victimOf: new Map() };
+
+function victimsFor(stores: WorkspaceStores, unschedulable: readonly UnschedulablePod[], now: number): Victims {
+  if (!unschedulable.some((pod) => wantsRoom(pod, now))) return noVictims;
   return planPreemptions({
     now,
     unschedulable,

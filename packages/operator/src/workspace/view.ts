@@ -70,10 +70,18 @@ export interface UpdateFacts {
 }
 
 /** Which Workspaces are scaled to zero early, because no node can take the pods of others. */
-export interface Preemptions {
+export interface Victims {
   readonly victims: ReadonlySet<Key>;
   /** From the Workspace whose pod is unschedulable. */
   readonly victimOf: ReadonlyMap<Key, Key>;
+}
+
+/** The plan of the victims, which is used for a while. */
+export interface Preemptions extends Victims {
+  /** The Workspaces whose pods were unschedulable when the plan was made. */
+  readonly planned: ReadonlySet<Key>;
+  /** When the next plan can be made. */
+  readonly renewedAt: number;
 }
 
 /** A Workspace that has a pod. */

@@ -3,7 +3,7 @@ import type { Condition, Update } from "@pko/api";
 import { keyOf, manualClock, metricsRegistry, type ChangeListener, type Key, type Store } from "@pko/kube";
 
 import { updates as kind } from "../../kinds.ts";
-import { slots, starting, type SlotLimits } from "./slots.ts";
+import { ofUpdate, slots, starting, type SlotLimits } from "./slots.ts";
 
 type Phase = "new" | "running" | "lost" | "complete";
 
@@ -29,6 +29,9 @@ function update(workspace: Key, phase: Phase, name = "run"): Update {
     },
   };
 }
+
+/** The claim of the Update of the workspace a/1. */
+const run = ofUpdate(update("a/1", "new"));
 
 function tableOf(limits: Partial<SlotLimits> = {}, present: readonly Update[] = []) {
   const clock = manualClock();
@@ -92,9 +95,9 @@ describe("a slot", () => {
 
   test("is held while anyone needs it", () => {
     const { table, kinds } = tableOf();
-    for (const by of ["stack", "workspace", "update"] as const) table.claim("a/1", by);
+    for (const by of ["stack", "workspace", run] as const) table.claim("a/1", by);
     table.withdraw("a/1", "stack");
-    table.withdraw("a/1", "update");
+    table.withdraw("a/1", run);
     expect(kinds("a/1")).toEqual(["held"]);
     table.withdraw("a/1", "workspace");
     expect(kinds("a/1")).toEqual(["none"]);
@@ -115,7 +118,7 @@ describe("a slot", () => {
   test("stays with the Stack if its Update is deleted before it starts", () => {
     const { table, set, remove, kinds } = tableOf();
     table.claim("a/1", "stack");
-    table.claim("a/1", "update");
+    table.claim("a/1", run);
     set(update("a/1", "new"));
     remove(update("a/1", "new"));
     expect(kinds("a/1")).toEqual(["held"]);
@@ -124,11 +127,24 @@ describe("a slot", () => {
   test("is returned if the only Update is deleted, before or after its start", () => {
     for (const phase of ["new", "running"] as const) {
       const { table, set, remove, kinds } = tableOf();
-      table.claim("a/1", "update");
+      table.claim("a/1", run);
       set(update("a/1", phase));
       remove(update("a/1", phase));
       expect(kinds("a/1")).toEqual(["none"]);
     }
+  });
+
+  test("stays with an Update if another one of its workspace is deleted before it starts", () => {
+    const { table, set, remove, kinds } = tableOf();
+    for (const name of ["first", "second"]) {
+      set(update("a/1", "new", name));
+      table.claim("a/1", ofUpdate(update("a/1", "new", name)));
+    }
+    table.claim("a/2", "stack");
+    remove(update("a/1", "new", "first"));
+    expect(kinds("a/1", "a/2")).toEqual(["held", "waiting"]);
+    remove(update("a/1", "new", "second"));
+    expect(kinds("a/1", "a/2")).toEqual(["none", "held"]);
   });
 
   test("is not taken from an Update that is about to start, or runs", () => {
@@ -144,7 +160,7 @@ describe("a slot", () => {
 
   test("is given up by a workspace in which nothing can start", () => {
     const { table, kinds } = tableOf();
-    for (const by of ["stack", "workspace", "update"] as const) table.claim("a/1", by);
+    for (const by of ["stack", "workspace", run] as const) table.claim("a/1", by);
     table.claim("a/2", "stack");
     table.giveUp("a/1");
     expect(kinds("a/1", "a/2")).toEqual(["none", "held"]);
@@ -198,7 +214,7 @@ describe("a slot", () => {
 
   test("wakes its Workspace if an Update takes it, because the Workspace ignored that Update", () => {
     const { table, woken } = tableOf();
-    table.claim("a/1", "update");
+    table.claim("a/1", run);
     expect(woken).toEqual(["a/1"]);
   });
 });
@@ -327,7 +343,7 @@ test("metrics show the begin of a wait, not the rank of the workspace", () => {
   const { table, clock, metrics } = tableOf();
   table.claim("a/1", "stack");
   table.claim("b/1", "stack", { rank: 0 });
-  table.claim("c/1", "update", { rank: clock.now() - 3_900_000 });
+  table.claim("c/1", ofUpdate(update("c/1", "new")), { rank: clock.now() - 3_900_000 });
   const waits = metrics.expose().match(/(?<=^update_slots_waiting_since_timestamp_seconds.*} ).*$/gm);
   expect(waits).toEqual([String(clock.now() / 1000), String(clock.now() / 1000)]);
 });

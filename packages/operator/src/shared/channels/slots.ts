@@ -22,8 +22,10 @@ import { isConditionTrue } from "../objects/conditions.ts";
 import { workspaceKeyOf } from "../updates.ts";
 import { SlotLine, type Place, type Turn } from "./slot-line.ts";
 
-/** Who needs the slot of a workspace. "start/UID": an Update that is about to start. */
-export type Claimant = "stack" | "workspace" | "update" | `start/${string}`;
+/** Who needs the slot of a workspace. "update/UID": an Update that waits. "start/UID": one that is about to start. */
+export type Claimant = "stack" | "workspace" | `update/${string}` | `start/${string}`;
+
+export const ofUpdate = (update: Update): Claimant => `update/${update.metadata.uid ?? ""}`;
 
 export const starting = (update: Update): Claimant => `start/${update.metadata.uid ?? ""}`;
 
@@ -156,7 +158,7 @@ class SlotTable implements Slots {
     }
     this.#grant(workspace);
     // The Workspace ignores an Update without a slot.
-    if (by === "update" && this.#holdings.has(workspace)) this.#options.wake(workspace);
+    if (by.startsWith("update/") && this.#holdings.has(workspace)) this.#options.wake(workspace);
     return this.state(workspace);
   }
 
@@ -172,7 +174,7 @@ class SlotTable implements Slots {
   giveUp(workspace: Key): void {
     this.withdraw(workspace, "workspace");
     if (!this.#holdings.has(workspace)) return;
-    for (const by of ["stack", "update"] as const) this.withdraw(workspace, by);
+    for (const by of this.#claims.get(workspace) ?? []) if (!by.startsWith("start/")) this.withdraw(workspace, by);
   }
 
   clear(): void {
@@ -203,7 +205,7 @@ class SlotTable implements Slots {
     const hasEnded = before !== undefined && !isComplete(before) && (!after || isComplete(after));
     // An Update that never started leaves the slot to what comes next in its workspace.
     if (hasRun) this.#drop(workspace);
-    else if (hasEnded) for (const by of ["update", starting(before)] as const) this.withdraw(workspace, by);
+    else if (hasEnded) for (const by of [ofUpdate(before), starting(before)]) this.withdraw(workspace, by);
     this.#settle(workspace);
   }
 

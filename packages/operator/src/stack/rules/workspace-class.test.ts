@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
+import { timestamp } from "@pko/kube";
 
-import { anUpdate, cases, creating, messageFor, succeeded, type Setting } from "../testing/views.ts";
+import { anUpdate, cases, creating, messageFor, now, succeeded, viewOf, type Setting } from "../testing/views.ts";
+import { planStack } from "./index.ts";
 
 const conflict = { workspaceClass: { kind: "conflict", names: ["a", "b"] } } as const satisfies Setting;
 const unknown = { workspaceClass: { kind: "unknown" } } as const satisfies Setting;
@@ -40,6 +42,15 @@ cases("a Stack with a class", [
   ["is not updated because the class changes", { ...classed, last: succeeded() }, "none: Ready"],
   ["keeps its own Workspace without a class", {}, creating("up for first")],
 ]);
+
+test("the cache of namespaces is checked less often, the older the Stack is", () => {
+  const view = viewOf(unknown);
+  const requeueMs = (createdAgoMs: number): number => {
+    const metadata = { ...view.stack.metadata, creationTimestamp: timestamp(now - createdAgoMs) };
+    return (planStack({ ...view, stack: { ...view.stack, metadata } }).requeueAt ?? Infinity) - now;
+  };
+  expect([0, 60_000, 7_200_000].map(requeueMs)).toEqual([5000, 15_000, 60_000]);
+});
 
 test("the message names both classes, and what to do", () => {
   const message = messageFor(conflict);

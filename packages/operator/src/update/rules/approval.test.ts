@@ -5,6 +5,7 @@ import { startRequest } from "../desired/operation.ts";
 import { containing, endsAs, endsRecorded, minute, passOver, started, table } from "../testing/plans.ts";
 import {
   at,
+  completed,
   noon,
   refused,
   run,
@@ -17,6 +18,7 @@ import {
   type ViewTrait,
 } from "../testing/views.ts";
 import type { ApprovalFacts, PlanContent, PlanFacts, UpdateView } from "../view.ts";
+import { awaitsApproval } from "./approval.ts";
 
 const plan = (changes: Partial<UpdatePlan> = {}): UpdatePlan => ({
   digest: "sha256:plan",
@@ -87,6 +89,16 @@ const refuses = (message: string) => ({
 const starts = (...steps: readonly string[]) => ({
   steps: ["claimSlot", "confirmReady", ...steps].map((kind) => ({ kind })),
   status: { podUid: "pod-a" },
+});
+
+test.each<[string, ViewTrait[], boolean]>([
+  ["while it waits to apply a plan", [applying], true],
+  ["also without a Workspace", [applying, workspaceIs({ state: "missing" })], true],
+  ["not if it applies none", [], false],
+  ["not once it has started", [applying, withStatus({ podUid: "pod-a" })], false],
+  ["not after its end", [applying, completed(1000)], false],
+])("an Update needs the admission policies: %s", (_, traits, needs) => {
+  expect(awaitsApproval(viewOf(...traits))).toBe(needs);
 });
 
 table("an Update in the Workspace of a Stack that requires approvals", [

@@ -2,7 +2,7 @@
  * Whether an Update may change resources, whoever created it. A protected Stack is not destroyed. If the Stack that controls
  * the Workspace of the Update requires approvals, the Update must apply a plan that is approved, or that needs no approval.
  */
-import type { Approval, NormalUpdate } from "@pko/api";
+import { isComplete, type Approval, type NormalUpdate } from "@pko/api";
 
 import {
   approvalsOf,
@@ -104,6 +104,10 @@ export function planToApply({ spec, approval }: UpdateView): PlanSource | undefi
   const { updateName, updateUid } = spec.value.applyPlan;
   return { updateName, updateUid, secretNames: approval.plan?.plan?.secretNames ?? [] };
 }
+
+/** Whether it may start with an approval, for which the admission policies must be in force. */
+export const awaitsApproval = (view: UpdateView): boolean =>
+  planToApply(view) !== undefined && !hasStarted(view) && !isComplete(view.update);
 
 export function planUnread(view: UpdateView): UpdatePlan | undefined {
   const plan = planToApply(view);

@@ -6,12 +6,11 @@ export function needsSlot({ workspace, slot }: Pick<UpdateView, "workspace" | "s
   switch (workspace.state) {
     case "missing":
     case "deleting":
+    case "otherStack":
       return false;
     case "notReady":
       // With the slot, the Workspace is being woken for the Update.
       return slot.kind === "held";
-    // Another Update may wait for the same slot.
-    case "otherStack":
     case "idle":
     case "ready":
       return true;

@@ -46,14 +46,19 @@ export function workspaceIdle({ workspace, update }: UpdateView): UpdatePlan | u
 
 /** A workspace has one run at a time, and the Updates that wait for it start in the order of their creation. */
 export function notFirst(view: UpdateView): UpdatePlan | undefined {
+  const before = updateBefore(view);
+  return before && wait(messages.notFirst(before.name));
+}
+
+/** The Update of the same workspace that runs first. */
+export function updateBefore(view: UpdateView): SiblingFacts | undefined {
   const { siblings, update } = view;
   if (hasStarted(view)) return undefined;
   const { creationTimestamp: createdAt = "", name = "" } = update.metadata;
   const earlier = siblings
     .filter((other) => other.canRun && !other.isDeleting && isEarlier(other, { createdAt, name }))
     .toSorted((a, b) => (isEarlier(a, b) ? -1 : 1));
-  const before = siblings.find((other) => other.hasStarted) ?? earlier[0];
-  return before && wait(messages.notFirst(before.name));
+  return siblings.find((other) => other.hasStarted) ?? earlier[0];
 }
 
 type Creation = Pick<SiblingFacts, "createdAt" | "name">;

@@ -4,7 +4,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import { clockSkewMs, parseTimestamp } from "../../shared/parse-timestamp.ts";
 import { isUnschedulable } from "../pod/explain-pod.ts";
-import { hasWork, idleSince, isFailed, isPrepared, wokenUntil, type Candidate, type Preemptions } from "../view.ts";
+import { hasWork, idleSince, isFailed, isPrepared, wokenUntil, type Candidate, type Victims } from "../view.ts";
 
 /** A pod that has just become ready is about to get its Update: it makes no room for others. */
 export const leastIdleMs = 5000;
@@ -48,7 +48,7 @@ export function makesRoom({ metadata, spec }: ApiObject<Pod>, now: number): bool
  * For each pod that wants room, the workspace of its namespace that has been idle for longest; or one of another namespace, if
  * its own has none left. Pods that are terminating make room already.
  */
-export function planPreemptions(room: Room): Preemptions {
+export function planPreemptions(room: Room): Victims {
   const wanting = room.unschedulable
     .filter((pod) => wantsRoom(pod, room.now))
     .toSorted((a, b) => a.createdAt - b.createdAt)

@@ -24,8 +24,10 @@ export const decide = (outcome: Outcome, afterMs?: number, steps: readonly Step[
 
 /** Requeue intervals and waiting times, in milliseconds. */
 export const intervals = {
-  /** Secrets are not watched: they are read again while a pod is up. */
+  /** Something that is not urgent is checked again. */
   recheck: 5 * 60_000,
+  /** A prepared pod that waits for work: its inputs are polled, and a new CA requeues it. Its certificate expires in days. */
+  warm: 60 * 60_000,
   /** Something is missing that may appear soon. */
   missing: 5000,
   /** An Update that saw the workspace ready may still start. */
@@ -55,6 +57,9 @@ export const missingPause = (view: WorkspaceView): number => pause(view, { least
 
 /** Other workspaces may become idle at any time. */
 export const roomPause = (view: WorkspaceView): number => pause(view, { least: intervals.missing, most: 15_000 });
+
+/** In case a watch misses a change. Not longer: others may begin to wait for the slot, or the agent may respond again. */
+export const safetyPause = (view: WorkspaceView): number => pause(view, { least: intervals.safety, most: 120_000 });
 
 /** A person has to change something that no watch reports. */
 export const problemPause = (view: WorkspaceView): number => pause(view, { least: intervals.safety, most: 600_000 });

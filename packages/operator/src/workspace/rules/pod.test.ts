@@ -5,7 +5,9 @@ import {
   ago,
   changed,
   given,
+  noPreemptions,
   notReady,
+  now,
   pod,
   podDown,
   podStarting,
@@ -106,6 +108,16 @@ describe("a pod that is not up", () => {
       outcome: "waiting",
       contains: '"isStuck":true',
     },
+    "is checked less often, the longer it does not start": {
+      when: [notReady(360), set(), podDown("the image a cannot be pulled: denied")],
+      outcome: "waiting",
+      requeueAfterMs: 90_000,
+    },
+    "is checked every two minutes in the end": {
+      when: [notReady(3600), set(), podDown("the image a cannot be pulled: denied")],
+      outcome: "waiting",
+      requeueAfterMs: 120_000,
+    },
     "is deleted if it is broken and of an old template, because its StatefulSet may wait for it": {
       when: [notReady(), set({ updateRevision: "two" }), podDown("the image a cannot be pulled: denied")],
       steps: ["deletePod"],
@@ -132,6 +144,16 @@ describe("a pod that is not up", () => {
       outcome: "waiting",
       contains: "idle workspaces are being scaled to zero",
       requeueAfterMs: 5000,
+    },
+    "is checked again with the next plan, if it became unschedulable after the last one was made": {
+      when: [
+        notReady(3600),
+        given({ preemptions: { ...noPreemptions, planned: new Set(), renewedAt: now + 800 } }),
+        set(),
+        podDown("no node", { isUnschedulable: true }),
+      ],
+      outcome: "waiting",
+      requeueAfterMs: 800,
     },
     "is checked at least every 15 seconds while it is unschedulable, because others may become idle": {
       when: [notReady(3600), set(), podDown("no node", { isUnschedulable: true })],

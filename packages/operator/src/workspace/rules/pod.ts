@@ -13,6 +13,7 @@ import {
   intervals,
   missingPause,
   roomPause,
+  safetyPause,
   type Decision,
   type WorkspaceRule,
 } from "./decision.ts";
@@ -74,19 +75,25 @@ export const podStarting: WorkspaceRule = (view) => {
   if (preparation && isAnswered(preparation)) return outcomeOfPreparation(view, preparation);
   const { request } = inputs.requested;
   const prepare: Step = { kind: "prepare", pod: pod.agent, request, retry: false };
-  return decide(explained(pod), intervals.safety, preparation ? [] : [prepare]);
+  return decide(explained(pod), safetyPause(view), preparation ? [] : [prepare]);
 };
 
 export const podNotUp: WorkspaceRule = (view) => {
   const { pod } = view;
   if (!pod || (pod.isUp && !pod.isDeleting)) return undefined;
-  return pod.isUnschedulable ? unschedulable(view, pod.explanation.message) : decide(explained(pod), intervals.safety);
+  return pod.isUnschedulable ? unschedulable(view, pod.explanation.message) : decide(explained(pod), safetyPause(view));
 };
 
 function unschedulable(view: WorkspaceView, explanation: string): Decision | undefined {
   const { pod, preemptions, workspace } = view;
   const victim = preemptions.victimOf.get(keyOf(workspace));
-  if (victim === undefined) return pod && decide(explained(pod), roomPause(view));
+  if (victim === undefined) return pod && decide(explained(pod), pauseWithoutRoom(view));
   const outcome: Outcome = { kind: "waiting", message: messages.idlePreempted(explanation), isStuck: true };
   return decide(outcome, roomPause(view), [{ kind: "reconcileOther", key: victim }]);
+}
+
+/** The pod may have become unschedulable after the plan was made: the next plan may have room for it. */
+function pauseWithoutRoom(view: WorkspaceView): number {
+  const { now, preemptions, workspace } = view;
+  return preemptions.planned.has(keyOf(workspace)) ? roomPause(view) : preemptions.renewedAt - now;
 }

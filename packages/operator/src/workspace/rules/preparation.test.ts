@@ -103,7 +103,12 @@ describe("a successful preparation", () => {
       outcome: "ready",
       contains: '"address":"10.0.0.1:50051","pulumiVersion":"3.260.0"',
       reason: "Succeeded",
-      requeueAfterMs: 300_000,
+      requeueAfterMs: 600_000,
+    },
+    "is checked once an hour if the workspace never becomes idle, because its inputs are polled": {
+      ...after(succeeded, ready(), given({ idleTimeoutMs: 0 })),
+      outcome: "ready",
+      requeueAfterMs: 3_600_000,
     },
     "reports the earlier commit from which no selected file differs": {
       ...after(unchanged),
@@ -180,6 +185,11 @@ describe("an agent that does not respond", () => {
     "is reported if it takes too long to be copied": {
       ...after(unreachable(70), pod({ mayLackAgent: true })),
       outcome: "unreachable",
+    },
+    "is checked less often, the longer it does not respond": {
+      ...after(unreachable(400), notReady(360, "ConnectionFailed")),
+      outcome: "unreachable",
+      requeueAfterMs: 90_000,
     },
     "leaves a ready workspace ready for a moment": { ...after(unreachable(2), ready()), outcome: "unchanged" },
     "makes a ready workspace not ready after a while": { ...after(unreachable(20), ready()), outcome: "unreachable" },

@@ -2,12 +2,13 @@
 import type { Prepared, PrepareFailure } from "@pko/rpc";
 
 import type { Preparation } from "../../agents/agents.ts";
+import { jittered } from "../../shared/pauses.ts";
 import { idlesAt } from "../idle/timeout.ts";
 import * as messages from "../messages.ts";
 import type { Outcome, Warning } from "../outcome.ts";
 import { isRetryDue, retryAfterFailure } from "../prepare/retry.ts";
 import { agentAddress, isPrepared, isServing, type WorkspaceView } from "../view.ts";
-import { decide, intervals, type Decision } from "./decision.ts";
+import { decide, intervals, safetyPause, type Decision } from "./decision.ts";
 import { requestIncomplete } from "./spec.ts";
 
 /** Applies to every view. A request that the agent has already been sent costs nothing. */
@@ -79,10 +80,12 @@ const stackWarning = (message: string | undefined): Warning | undefined =>
 
 function requeueAfterMs(view: WorkspaceView, outcome: Outcome): number {
   if (outcome.kind === "failed") {
-    return Math.min(intervals.safety, retryAfterFailure(view, outcome.failure).at - view.now);
+    return Math.min(safetyPause(view), retryAfterFailure(view, outcome.failure).at - view.now);
   }
-  if (outcome.kind !== "ready" && outcome.kind !== "unchanged") return intervals.safety;
+  if (outcome.kind !== "ready" && outcome.kind !== "unchanged") return safetyPause(view);
   // The status does not report it as ready yet: its idle time starts now.
   const idleAt = isPrepared(view.workspace) ? idlesAt(view) : view.now + (view.idleTimeoutMs || Infinity);
-  return Math.max(1000, Math.min(intervals.recheck, (idleAt ?? Infinity) - view.now));
+  const recheckMs = outcome.kind === "ready" ? intervals.warm : intervals.recheck;
+  const pause = jittered(recheckMs, view.workspace.metadata.uid ?? "");
+  return Math.max(1000, Math.min(pause, (idleAt ?? Infinity) - view.now));
 }

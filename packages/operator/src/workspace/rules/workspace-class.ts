@@ -1,4 +1,5 @@
 /** Rules about the WorkspaceClass of the namespace. */
+import { jittered } from "../../shared/pauses.ts";
 import { cacheClaim } from "../classes/caches.ts";
 import * as messages from "../messages.ts";
 import { decide, intervals, missingPause, type WorkspaceRule } from "./decision.ts";
@@ -16,7 +17,8 @@ export const classConflict: WorkspaceRule = ({ workspaceClass, workspace }) => {
   if (workspaceClass.kind !== "conflict") return undefined;
   const { namespace = "" } = workspace.metadata;
   const message = messages.classConflict(namespace, workspaceClass.names);
-  return decide({ kind: "misconfigured", message, reason: "WorkspaceClassConflict" }, intervals.recheck);
+  const requeueAfterMs = jittered(intervals.recheck, workspace.metadata.uid ?? "");
+  return decide({ kind: "misconfigured", message, reason: "WorkspaceClassConflict" }, requeueAfterMs);
 };
 
 /** The claim is not watched. A pod that the StatefulSet's controller created again may wait for a claim that was deleted. */

@@ -13,7 +13,7 @@ import type { PodSpec } from "kubernetes-types/core/v1";
 import { agentPort } from "../../agents/agents.ts";
 import { buildInputs, draftPod } from "../pod/build-inputs.ts";
 import type { Explanation } from "../pod/explain-pod.ts";
-import type { Inputs, PodFacts, StatefulSetFacts, UpdateFacts, WorkspaceView } from "../view.ts";
+import type { Inputs, PodFacts, Preemptions, StatefulSetFacts, UpdateFacts, WorkspaceView } from "../view.ts";
 
 export const now = Date.UTC(2030, 0, 1);
 export const ago = (seconds: number): number => now - seconds * 1000;
@@ -22,6 +22,14 @@ export const settings = { agentImage: "agent:1", idleTimeoutMs: 600_000 };
 const plainSpec = { local: { dir: "/app" }, stacks: [{ name: "dev" }] };
 
 export type Trait = (view: WorkspaceView) => WorkspaceView;
+
+/** A plan for the pod of this Workspace, in which no other one makes room for it. */
+export const noPreemptions: Preemptions = {
+  victims: new Set(),
+  victimOf: new Map(),
+  planned: new Set(["team/web"]),
+  renewedAt: now + 1000,
+};
 
 /** A Workspace that was just created. Its inputs were read and all exist, and no other owner has its names. */
 export function view(...traits: readonly Trait[]): WorkspaceView {
@@ -41,7 +49,7 @@ export function view(...traits: readonly Trait[]): WorkspaceView {
     spec: normalizeWorkspace({ metadata: { name: "web", namespace: "team" }, spec: plainSpec }),
     workspaceClass: { kind: "none" },
     updates: [],
-    preemptions: { victims: new Set(), victimOf: new Map() },
+    preemptions: noPreemptions,
     slot: { kind: "held", forMs: 0, isWanted: false },
     idleTimeoutMs: settings.idleTimeoutMs,
     lostNodeAfterMs: 300_000,
@@ -200,7 +208,13 @@ export const without =
 
 /** A pod wants room, and this Workspace of the same namespace is scaled to zero for it. */
 export const shortage = (name: string): Trait =>
-  given({ preemptions: { victims: new Set([`team/${name}`]), victimOf: new Map([["team/web", `team/${name}`]]) } });
+  given({
+    preemptions: {
+      ...noPreemptions,
+      victims: new Set([`team/${name}`]),
+      victimOf: new Map([["team/web", `team/${name}`]]),
+    },
+  });
 
 export const given =
   (part: Partial<WorkspaceView>): Trait =>
