@@ -31,18 +31,41 @@ async function main(prefixes: readonly string[]): Promise<boolean> {
     return mutantsOf(source).map((mutant): Job => ({ file, source, mutant }));
   });
   if (jobs.length === 0) throw new Error("no rule to change");
+  await expectUnchangedToPass(files);
   const survivors: Job[] = [];
+  const hanging: Job[] = [];
   const waiting = [...jobs];
   const worker = async (): Promise<void> => {
-    for (let job = waiting.shift(); job; job = waiting.shift()) if (!(await isKilled(job))) survivors.push(job);
+    for (let job = waiting.shift(); job; job = waiting.shift()) {
+      const { file, source, mutant } = job;
+      const result = await testResult(file, applied(source, mutant));
+      if (result === "passed") survivors.push(job);
+      if (result === "timed out") hanging.push(job);
+    }
   };
   await Promise.all(Array.from({ length: width }, worker));
-  for (const { file, source, mutant } of survivors.toSorted(byPlace)) {
-    console.log(`${file}:${mutant.line} ${source.slice(mutant.start, mutant.end)} → ${mutant.replacement}`);
-  }
+  print("No test has noticed:", survivors);
+  // On a busy machine, the tests may just have been slow.
+  if (hanging.length > 0) print(`The tests took more than ${timeoutMs / 1000} s with:`, hanging);
   const killed = jobs.length - survivors.length;
   console.log(`${jobs.length} mutants, ${killed} killed (${((100 * killed) / jobs.length).toFixed(1)} %)`);
   return killed / jobs.length >= leastKilled;
+}
+
+/** Otherwise, every mutant would count as killed. */
+async function expectUnchangedToPass(files: readonly string[]): Promise<void> {
+  const ofEachController = Map.groupBy(files, testsOf);
+  for (const [tests, [file = ""]] of ofEachController) {
+    const result = await testResult(file, readFileSync(join(repositoryRoot, file), "utf8"));
+    if (result !== "passed") throw new Error(`${tests}: the tests have ${result} without a mutant; repair them first`);
+  }
+}
+
+function print(title: string, jobs: readonly Job[]): void {
+  console.log(title);
+  for (const { file, source, mutant } of jobs.toSorted(byPlace)) {
+    console.log(`${file}:${mutant.line} ${source.slice(mutant.start, mutant.end)} → ${mutant.replacement}`);
+  }
 }
 
 async function rules(): Promise<string[]> {
@@ -50,19 +73,23 @@ async function rules(): Promise<string[]> {
   return found.filter((file) => !file.endsWith(".test.ts")).toSorted();
 }
 
-/** By the unit tests of its controller. One that never ends is noticed, too. */
-async function isKilled({ file, source, mutant }: Job): Promise<boolean> {
-  const tests = file.slice(0, file.indexOf("/rules/"));
+/** The unit tests of the file's controller. */
+const testsOf = (file: string): string => file.slice(0, file.indexOf("/rules/"));
+
+/** With this text in the file. A mutant whose tests never end is noticed, too. */
+async function testResult(file: string, source: string): Promise<"passed" | "failed" | "timed out"> {
   const preload = join(import.meta.dir, "preload.ts");
-  const child = Bun.spawn([process.execPath, "test", "--bail", `--preload=${preload}`, `./${tests}`], {
+  const child = Bun.spawn([process.execPath, "test", "--bail", `--preload=${preload}`, `./${testsOf(file)}`], {
     cwd: repositoryRoot,
-    env: { ...process.env, MUTANT_FILE: join(repositoryRoot, file), MUTANT_SOURCE: applied(source, mutant) },
+    env: { ...process.env, MUTANT_FILE: join(repositoryRoot, file), MUTANT_SOURCE: source },
     stdin: "ignore",
     stdout: "ignore",
     stderr: "ignore",
     timeout: timeoutMs,
   });
-  return (await child.exited) !== 0;
+  const code = await child.exited;
+  if (child.signalCode !== null) return "timed out";
+  return code === 0 ? "passed" : "failed";
 }
 
 const byPlace = (a: Job, b: Job): number =>
