@@ -92,35 +92,31 @@ test("the tag must be the version of the chart", () => {
   expect(runStep(check ?? {}, appVersion).exitCode).toBe(0);
 });
 
-// The script reads a digest with jq, which GitHub's machines have.
-test.skipIf(Bun.which("jq") === null)(
-  "the image and the chart that are pushed are signed by digest, and every file of the release has a checksum",
-  () => {
-    for (const step of scripts) {
-      const { exitCode, stderr } = runStep(step, appVersion);
-      expect({ step: step.name, exitCode, stderr }).toMatchObject({ step: step.name, exitCode: 0 });
-    }
-    const calls = readFileSync(journal, "utf8")
-      .trimEnd()
-      .split("\n")
-      .map((line) => line.trimEnd().split("\t"));
-    const callsOf = (...start: readonly string[]): string[][] =>
-      calls.filter((call) => start.every((word, index) => call[index] === word));
-    const { IMAGE = "", CHARTS = "" } = workflow.env;
+test("the image and the chart that are pushed are signed by digest, and every file of the release has a checksum", () => {
+  for (const step of scripts) {
+    const { exitCode, stderr } = runStep(step, appVersion);
+    expect({ step: step.name, exitCode, stderr }).toMatchObject({ step: step.name, exitCode: 0 });
+  }
+  const calls = readFileSync(journal, "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.trimEnd().split("\t"));
+  const callsOf = (...start: readonly string[]): string[][] =>
+    calls.filter((call) => start.every((word, index) => call[index] === word));
+  const { IMAGE = "", CHARTS = "" } = workflow.env;
 
-    const [build = []] = callsOf("docker", "buildx", "build");
-    expect(build).toContain(`${IMAGE}:${appVersion}`);
-    expect(build).toContain("linux/amd64,linux/arm64");
-    expect(build).toContain("--provenance=mode=max");
-    expect(build).toContain("--sbom=true");
-    const signed = callsOf("cosign", "sign").map((call) => call.at(-1));
-    expect(signed).toEqual([`${IMAGE}@${digests.image}`, `${CHARTS}/pulumi-kubernetes-operator@${digests.chart}`]);
-    expect(callsOf("cosign", "attest").map((call) => call.at(-1))).toEqual([`${IMAGE}@${digests.image}`]);
-    const [release = []] = callsOf("gh", "release", "create");
-    const sums = readFileSync(join(folder, ".build/release/SHA256SUMS"), "utf8").trim().split("\n");
-    const files = release.filter((word) => word.startsWith("./")).map((path) => path.slice(2));
-    const listed = sums.map((line) => line.split("  ")[1] ?? "");
-    expect([...listed, "SHA256SUMS"].toSorted()).toEqual(files.toSorted());
-    expect(files).toContain("sbom.cdx.json");
-  },
-);
+  const [build = []] = callsOf("docker", "buildx", "build");
+  expect(build).toContain(`${IMAGE}:${appVersion}`);
+  expect(build).toContain("linux/amd64,linux/arm64");
+  expect(build).toContain("--provenance=mode=max");
+  expect(build).toContain("--sbom=true");
+  const signed = callsOf("cosign", "sign").map((call) => call.at(-1));
+  expect(signed).toEqual([`${IMAGE}@${digests.image}`, `${CHARTS}/pulumi-kubernetes-operator@${digests.chart}`]);
+  expect(callsOf("cosign", "attest").map((call) => call.at(-1))).toEqual([`${IMAGE}@${digests.image}`]);
+  const [release = []] = callsOf("gh", "release", "create");
+  const sums = readFileSync(join(folder, ".build/release/SHA256SUMS"), "utf8").trim().split("\n");
+  const files = release.filter((word) => word.startsWith("./")).map((path) => path.slice(2));
+  const listed = sums.map((line) => line.split("  ")[1] ?? "");
+  expect([...listed, "SHA256SUMS"].toSorted()).toEqual(files.toSorted());
+  expect(files).toContain("sbom.cdx.json");
+});

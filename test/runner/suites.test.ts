@@ -1,7 +1,7 @@
-import { expect, test } from "bun:test";
-import { dirname } from "node:path";
+import { describe, expect, test } from "bun:test";
+import { dirname, join } from "node:path";
 
-import { jobsIn, suiteNames, suites } from "./suites.ts";
+import { jobFor, jobsIn, repositoryRoot, suiteNames, suites } from "./suites.ts";
 
 test.each(suiteNames)("each file of the suite %s is in one job", async (suite) => {
   const files = (await jobsIn(suite)).flatMap((job) => job.files);
@@ -17,4 +17,19 @@ test("folders that are joined share a job", async () => {
     const files = jobs.find((job) => job.name === name)?.files ?? [];
     expect(new Set(files.map((file) => dirname(file)))).toEqual(new Set(folders));
   }
+});
+
+describe("a single file has a job", () => {
+  const file = "test/runner/suites.test.ts";
+
+  test.each([file, `./${file}`, "test/docs/../runner/suites.test.ts", join(repositoryRoot, file)])(
+    "%s",
+    async (path) => {
+      expect(await jobFor(path)).toMatchObject({ name: file, files: [file], suite: "unit" });
+    },
+  );
+
+  test.each(["test/runner/absent.test.ts", "test/runner/suites.ts", "test/runner"])("but not %s", async (path) => {
+    expect(await jobFor(path)).toBeUndefined();
+  });
 });

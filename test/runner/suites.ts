@@ -1,6 +1,6 @@
 /** The suites of `make test`, their files, and what each needs before it can run. */
 import { Glob } from "bun";
-import { dirname, join } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 
 export const repositoryRoot = join(import.meta.dir, "../..");
 
@@ -182,7 +182,8 @@ async function testFiles(folders: readonly string[]): Promise<string[]> {
 }
 
 /** The job for a single file, with the setup of its suite. */
-export async function jobFor(file: string): Promise<Job | undefined> {
+export async function jobFor(path: string): Promise<Job | undefined> {
+  const file = relative(repositoryRoot, resolve(repositoryRoot, path));
   for (const suite of suiteNames) {
     const job = (await jobsIn(suite)).find(({ files }) => files.includes(file));
     if (job) return { ...job, name: file, files: [file] };

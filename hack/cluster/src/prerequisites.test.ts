@@ -1,6 +1,10 @@
-import { describe, expect, test } from "bun:test";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
-import { findProblems, type Machine } from "./prerequisites.ts";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+
+import { findProblems, missingPackages, type Machine } from "./prerequisites.ts";
 
 const gibibyte = 1024 ** 3;
 
@@ -57,5 +61,34 @@ describe("a machine is rejected with one line", () => {
 
   test("for each unmet requirement", () => {
     expect(findProblems({ ...suitable, userId: 1000, go: undefined })).toHaveLength(2);
+  });
+});
+
+describe("for tests, what is missing is installed", () => {
+  let path = "";
+  beforeEach(() => void (path = mkdtempSync(join(tmpdir(), "prerequisites-"))));
+  afterEach(() => rmSync(path, { recursive: true }));
+
+  function addProgram(name: string, script = ""): void {
+    writeFileSync(join(path, name), `#!/bin/sh\n${script}\n`);
+    chmodSync(join(path, name), 0o755);
+  }
+
+  const ofTests = ["jq", "python3-pip", "python3-venv"];
+  const missing = (): string[] => missingPackages(path).filter((name) => ofTests.includes(name));
+
+  test("without any program", () => {
+    expect(missing()).toEqual(ofTests);
+  });
+
+  test("with programs on PATH, of any origin", () => {
+    for (const name of ["jq", "pip"]) addProgram(name);
+    addProgram("python3", 'test "$*" = "-c import ensurepip"');
+    expect(missing()).toEqual([]);
+  });
+
+  test("with Debian's python3, which lacks the modules of its other packages", () => {
+    addProgram("python3", "exit 1");
+    expect(missing()).toContain("python3-venv");
   });
 });

@@ -10,7 +10,7 @@ import { network } from "./network.ts";
 import { attempt, isOnPath, run } from "./shell.ts";
 import { step } from "./progress.ts";
 
-/** Program (or folder) → the Debian package that contains it. */
+/** Program, path or `python3 -m module` → the Debian package that contains it. */
 type Packages = Readonly<Record<string, string>>;
 
 const clusterPackages: Packages = {
@@ -36,6 +36,11 @@ const testPackages: Packages = {
   "redis-check-rdb": "redis-tools",
   // For the tests of the console.
   "chromium-headless-shell": "chromium-headless-shell",
+  // For the test of the release workflow.
+  jq: "jq",
+  // For programs in Python. `python3 -m venv` needs the module ensurepip, which Debian's python3 lacks.
+  pip: "python3-pip",
+  "python3 -m ensurepip": "python3-venv",
 };
 
 const gibibyte = 1024 ** 3;
@@ -140,7 +145,7 @@ export async function inspectMachine(built: Built): Promise<Machine> {
     go,
     freeCacheBytes: await freeBytes(cacheRoot),
     freeStateBytes: await freeBytes(stateRoot),
-    missingPackages: missing(clusterPackages),
+    missingPackages: missing(clusterPackages, searchPath()),
     canInstall: isOnPath("apt-get"),
     links: linux ? readdirSync("/sys/class/net") : [],
     routes: isOnPath("ip") ? (await attempt(["ip", "-4", "route"])).stdout.split("\n") : [],
@@ -161,14 +166,24 @@ export async function installPackages(names: readonly string[]): Promise<void> {
 }
 
 /** Including what only tests need. */
-export function missingPackages(): string[] {
-  return missing({ ...clusterPackages, ...testPackages });
+export function missingPackages(path = searchPath()): string[] {
+  return missing({ ...clusterPackages, ...testPackages }, path);
 }
 
-function missing(packages: Packages): string[] {
+function missing(packages: Packages, path: string): string[] {
   return Object.entries(packages)
-    .filter(([program]) => !(program.startsWith("/") ? existsSync(program) : isOnPath(program)))
+    .filter(([what]) => !isPresent(what, path))
     .map(([, name]) => name);
+}
+
+const searchPath = (): string => process.env["PATH"] ?? "";
+
+function isPresent(what: string, path: string): boolean {
+  if (what.startsWith("/")) return existsSync(what);
+  const [name = "", , module] = what.split(" ");
+  const program = Bun.which(name, { PATH: path });
+  if (program === null || module === undefined) return program !== null;
+  return Bun.spawnSync([program, "-c", `import ${module}`], { stderr: "ignore" }).success;
 }
 
 async function freeBytes(folder: string): Promise<number> {

@@ -38,7 +38,7 @@ class CrashingClient {
   }
 }
 
-/** With FAULTS=all every point; otherwise a sample, which differs from run to run. */
+/** With FAULTS=all every point; otherwise a sample, which depends on the seed. */
 const isComplete = process.env["FAULTS"] === "all";
 const sample = 27;
 const offset = isComplete ? 0 : testSeed("crash points") % sample;

@@ -8,7 +8,7 @@ import { seededRandom, testSeed } from "@pko/testkit";
 import type { Numbers } from "../api/mutations.ts";
 import { condition, StackScene } from "./scene.ts";
 
-/** With FAULTS=all as many as a release requires; otherwise a sample, which differs from run to run. */
+/** With FAULTS=all as many as a release requires; otherwise a sample. Both start at the seed. */
 const amount = process.env["FAULTS"] === "all" ? 200 : 24;
 const first = testSeed("changes of specs");
 const concurrency = 8;
