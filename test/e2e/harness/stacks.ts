@@ -1,6 +1,6 @@
 /** Reads Stacks and their pods, waits for their status, and requests updates. */
 import { autoComponentLabel, reconcileRequestAnnotation, type Stack, type Update } from "@pko/api";
-import { builtin, podLogs } from "@pko/kube";
+import { builtin, isBadRequest, isNotFound, isTransient, podLogs } from "@pko/kube";
 import { stacks, updates } from "@pko/operator/kinds";
 import { waitFor } from "@pko/testkit";
 import { expect } from "bun:test";
@@ -139,7 +139,14 @@ async function podLog(namespace: string, name: string): Promise<string> {
 export async function agentLogs({ client, namespace }: Place): Promise<string[]> {
   const labelSelector = `${autoComponentLabel}=workspace`;
   const { items } = await client.list(builtin.pods, { namespace, labelSelector });
-  return await Promise.all(items.map(({ metadata }) => podLog(namespace, metadata.name ?? "").catch(() => "")));
+  return await Promise.all(items.map(({ metadata }) => podLog(namespace, metadata.name ?? "").catch(emptyLogAfter)));
+}
+
+/** Other errors than these must not count as a log without errors. */
+function emptyLogAfter(error: unknown): string {
+  // The pod is gone, its container has not started, or its node does not respond.
+  if (isNotFound(error) || isBadRequest(error) || isTransient(error)) return "";
+  throw error;
 }
 
 /** Force-deletes the pod, without a grace period. */

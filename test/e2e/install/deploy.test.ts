@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { attempt, clusterKubeconfig, repositoryRoot } from "@pko/cluster";
 
-import { kubectl, publishedImage, useScene } from "../harness.ts";
+import { assertCleanLogs, kubectl, publishedImage, useScene } from "../harness.ts";
 import { helm } from "./helm.ts";
 
 const slow = 300_000;
@@ -14,8 +14,14 @@ const values = join(scene.folder, "values.yaml");
 
 beforeAll(async () => {
   scene.defer(() => helm("uninstall", name, "-n", name, "--wait", "--ignore-not-found"));
-  // Other tests use the cluster at the same time.
-  await Bun.write(values, JSON.stringify({ watchNamespaces: [scene.namespace], crds: { upgrade: false } }));
+  const served = {
+    // Other tests use the cluster at the same time.
+    watchNamespaces: [scene.namespace],
+    crds: { upgrade: false },
+    // A busy machine must not cause errors in the log.
+    kubeAPI: { timeout: "180s" },
+  };
+  await Bun.write(values, JSON.stringify(served));
 });
 
 const deploy = (env: Readonly<Record<string, string | undefined>> = {}) =>
@@ -33,6 +39,7 @@ test(
     }
     const image = await kubectl(["get", "deployment", "-n", name, "-o", "jsonpath={..containers[0].image}"]);
     expect(image).toBe(await publishedImage());
+    await assertCleanLogs(name, `app.kubernetes.io/instance=${name}`);
   },
   slow,
 );

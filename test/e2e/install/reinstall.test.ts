@@ -12,6 +12,7 @@ import { waitFor } from "@pko/testkit";
 import {
   agentLog,
   applyTo,
+  assertCleanLogs,
   at,
   CliUser,
   failedReason,
@@ -52,10 +53,12 @@ describe("three running updates", () => {
     "survive a reinstallation of the chart, and so does the CA",
     async () => {
       const before = await caData();
+      await assertCleanOperatorLogs();
       await helm("uninstall", release, "-n", home, "--wait");
       await installChart(home, values);
       await expectRecordedOnce(1);
       expect(await caData()).toEqual(before);
+      await assertCleanOperatorLogs();
     },
     slow,
   );
@@ -93,6 +96,9 @@ describe("three running updates", () => {
     slow,
   );
 });
+
+/** Call this before the pod is deleted, because it reads its log. */
+const assertCleanOperatorLogs = (): Promise<void> => assertCleanLogs(home, `app.kubernetes.io/instance=${release}`);
 
 /** A program that reads a named pipe, and so waits until the test writes to it. */
 const slowProgram = (name: string): object =>

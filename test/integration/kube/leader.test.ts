@@ -105,6 +105,7 @@ function violations(writes: readonly Write[], acquisitions: ReadonlyMap<number, 
 class Replica {
   readonly name: string;
   readonly #child: Bun.Subprocess<"ignore", "ignore", Bun.BunFile>;
+  readonly #log: Bun.BunFile;
 
   constructor(name: string, options: { kubeconfig: string; namespace: string; fenced: boolean }) {
     this.name = name;
@@ -112,8 +113,8 @@ class Replica {
     const args = [kubeconfig, namespace, name, fenced ? "fenced" : "open"];
     // The kernel kills it when the test ends for any reason.
     const command = ["setpriv", "--pdeathsig", "KILL", "--", process.execPath, programPath("leader-replica"), ...args];
-    const stderr = Bun.file(`${kubeconfig}.${name}.log`);
-    this.#child = Bun.spawn(command, { stdin: "ignore", stdout: "ignore", stderr });
+    this.#log = Bun.file(`${kubeconfig}.${name}.log`);
+    this.#child = Bun.spawn(command, { stdin: "ignore", stdout: "ignore", stderr: this.#log });
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -122,6 +123,14 @@ class Replica {
 
   async exited(): Promise<number> {
     return await this.#child.exited;
+  }
+
+  /** Its alarm has ended it, or it has lost the lease of this epoch and finished its last reconcile. */
+  async hasStoppedWriting(epoch: number): Promise<boolean> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return true;
+    const lines = (await this.#log.text()).split("\n");
+    const lost = lines.findIndex((line) => line.includes('"lost the lease"') && line.includes(`"epoch":${epoch},`));
+    return lost >= 0 && lines.slice(lost).some((line) => line.includes('"controller stopped"'));
   }
 }
 
@@ -221,8 +230,8 @@ const ways = {
     leader.signal("SIGSTOP");
     const took = await contest.handover(epoch, at);
     leader.signal("SIGCONT");
-    // Enough time for a forbidden write. Its alarm ends it, if it has one.
-    await Promise.race([leader.exited(), Bun.sleep(500)]);
+    // Any forbidden write comes before that.
+    await waitFor(() => leader.hasStoppedWriting(epoch), { timeoutMs: 30_000, what: "the thawed replica to stop" });
     return took;
   },
 } as const;

@@ -176,10 +176,6 @@ test.concurrent.each(cases.map((each, index) => [each.title, each, index] as con
   testTimeoutMs,
 );
 
-test("the operator needs no permission that it is not installed with", async () => {
-  expect((await stage.log()).split("\n").filter((line) => line.includes("Forbidden"))).toEqual([]);
-});
-
 interface Conflict {
   readonly case: Case;
   readonly stack: Stack;

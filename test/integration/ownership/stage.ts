@@ -13,6 +13,7 @@ import type { Pod } from "kubernetes-types/core/v1";
 
 import { setStage, type Stage as Programs } from "../../faults/stage.ts";
 import { operatorAccount, type OperatorAccount } from "../../rights/account.ts";
+import { assertNoneForbidden, forbiddenIn } from "../../rights/forbidden.ts";
 import { running } from "../harness/pods.ts";
 import { FakeAgent } from "../update/fake-agent.ts";
 import { prepared } from "../workspace/scene.ts";
@@ -61,12 +62,15 @@ export class OwnershipStage implements AsyncDisposable {
     return await Bun.file(join(this.#programs.folder, "operator.log")).text();
   }
 
+  /** Throws if the API server answered a request of the operator with 403. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#operator.stop();
+    const log = await this.log();
     await this.#node[Symbol.asyncDispose]();
     await this.#account.remove();
     await Promise.all(this.#spaces.map((space) => space.remove()));
     await this.#programs[Symbol.asyncDispose]();
+    assertNoneForbidden(forbiddenIn(log));
   }
 }
 

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { complete, testTimeoutMs, WorkspaceScene } from "./scene.ts";
 
 test(
-  "a creation and an update write the status twice, and read the certificate once",
+  "a creation and an update write the status at most three times, and read the certificate at most twice",
   async () => {
     await using scene = await WorkspaceScene.open({}, { proxied: () => undefined });
     await scene.ready("web", { local: { dir: "/app" }, stacks: [{ name: "dev" }] });
