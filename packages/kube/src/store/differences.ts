@@ -5,7 +5,7 @@ import { keyOf, metadataOf, type Key, type KubeObject, type Resource } from "../
 import type { IndexedStore } from "./indexed-store.ts";
 
 export interface Differences {
-  /** What the comparison knows of: a list has this version, or a replay has reached it. */
+  /** The version up to which the comparison is complete. */
   readonly version: string;
   /** With their versions in the API server. */
   readonly changed: ReadonlyMap<Key, number>;
@@ -75,7 +75,7 @@ export async function findDifferences<T extends KubeObject>(
 
 const versionOf = ({ metadata }: KubeObject): number => Number(metadata.resourceVersion);
 
-/** Long enough for the API server to send what it has. */
+/** The API server usually sends what it has within milliseconds. */
 export const replaySeconds = 1;
 
 /**

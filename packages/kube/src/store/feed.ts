@@ -51,7 +51,7 @@ export interface FeedTiming {
   readonly comparingShare: number;
   /** With more objects, the store is compared in pages of this size, and most comparisons read only what has changed. */
   readonly largeSize: number;
-  /** How long they do. */
+  /** How often everything is compared. */
   readonly compareAllMs: number;
   readonly restartMinMs: number;
   readonly restartMaxMs: number;
@@ -120,10 +120,10 @@ interface Listed<T> {
   readonly entries?: ReadonlyMap<Key, Entry<T>>;
 }
 
-interface Proven {
+interface Verified {
   readonly version: string;
   /** Then everything is compared again. */
-  readonly until: number;
+  readonly expiresAt: number;
 }
 
 export class Feed<T extends KubeObject> {
@@ -136,12 +136,14 @@ export class Feed<T extends KubeObject> {
    * versions since then are used again: the same version of an object may have other content.
    */
   #latestVersion = 0;
+  /** Of the last event of the watch. */
+  #eventVersion = 0;
   /** How long the last comparison took. One that the end of the watch interrupted counts as at least as long as the one before it. */
   #comparisonMs = 0;
   /** Not everything is compared before this time, even if that is due. */
   #restsUntil = -Infinity;
   /** A large store was equal to the API server at this version. Undefined: everything must be compared. */
-  #proven: Proven | undefined;
+  #verified: Verified | undefined;
   /** Or listed. A watch may end before the next comparison is due. */
   #comparedAt = -Infinity;
   #changedAt = -Infinity;
@@ -182,7 +184,7 @@ export class Feed<T extends KubeObject> {
 
   #fail(error: unknown): void {
     this.#failures++;
-    this.#proven = undefined;
+    this.#verified = undefined;
     const isStuck = this.#failures >= failuresBeforeList && !isTooManyRequests(error);
     if (isExpired(error) || isStuck) this.#resourceVersion = undefined;
     // The API server may have been restarted after a restore: compare as soon as it can be reached, and the last comparison allows it.
@@ -239,15 +241,15 @@ export class Feed<T extends KubeObject> {
       signal.throwIfAborted();
       this.#comparedAt = clock.monotonic();
       const differences = unreported(found, store, reported);
-      if (isDifferent(differences)) this.#proven = undefined;
-      else if (replayed) this.#proveUntil(replayed.version);
-      else this.#prove(found.version);
+      if (isDifferent(differences)) this.#verified = undefined;
+      else if (replayed) this.#advanceVerified(replayed.version);
+      else this.#verify(found.version);
       // Unless the watch is ahead of it.
       if (!isDifferent(found) && reported.size === 0) this.#reach(this.#latest(found.version));
       return differences;
     } catch (error) {
       if (signal.aborted) throw error;
-      this.#proven = undefined;
+      this.#verified = undefined;
       onError(error, "comparison failed");
       return undefined;
     } finally {
@@ -255,21 +257,22 @@ export class Feed<T extends KubeObject> {
     }
   }
 
-  get #provenVersion(): string | undefined {
-    return this.#proven && this.#options.clock.monotonic() < this.#proven.until ? this.#proven.version : undefined;
+  get #verifiedVersion(): string | undefined {
+    const isCurrent = this.#verified && this.#options.clock.monotonic() < this.#verified.expiresAt;
+    return isCurrent ? this.#verified?.version : undefined;
   }
 
   /** After everything was compared. */
-  #prove(version: string): void {
+  #verify(version: string): void {
     const { clock, timing, random } = this.#options;
     // Not at the same time for all kinds.
     const forMs = timing.compareAllMs * (0.9 + 0.1 * random());
-    this.#proven = this.#isLarge ? { version, until: clock.monotonic() + forMs } : undefined;
+    this.#verified = this.#isLarge ? { version, expiresAt: clock.monotonic() + forMs } : undefined;
   }
 
   /** After what has changed was compared: that does not replace the next complete comparison. */
-  #proveUntil(version: string): void {
-    this.#proven = this.#proven && { ...this.#proven, version: later(version, this.#proven.version) };
+  #advanceVerified(version: string): void {
+    this.#verified = this.#verified && { ...this.#verified, version: later(version, this.#verified.version) };
   }
 
   get #isLarge(): boolean {
@@ -277,16 +280,22 @@ export class Feed<T extends KubeObject> {
     return store.keys(namespace).drop(timing.largeSize).next().done !== true;
   }
 
-  /** Undefined if everything must be compared. */
+  /**
+   * Undefined if everything must be compared. If a second is not enough for all changes, those after the last one that the watch has
+   * reported are left to the next comparison.
+   */
   async #replayDifferences(parent: AbortSignal): Promise<Differences | undefined> {
     const { clock, timing } = this.#options;
-    const from = this.#provenVersion;
+    const from = this.#verifiedVersion;
     if (from === undefined) return undefined;
+    const eventVersion = this.#eventVersion;
     // The connection may be dead but open.
     const limits = { clock, ms: replaySeconds * 1000 + timing.answerMs, signal: parent };
     const found = await withDeadline(limits, (signal) => replayDifferences(this.#compared(signal), from));
-    if (!found) this.#proven = undefined;
-    return found;
+    // One that ends before what the watch has reported is incomplete, for example because the API server is busy.
+    if (found && Number(found.version) >= eventVersion) return found;
+    this.#verified = undefined;
+    return undefined;
   }
 
   /**
@@ -372,10 +381,11 @@ export class Feed<T extends KubeObject> {
     this.#comparedAt = clock.monotonic();
     this.#changedAt = clock.monotonic();
     this.#latestVersion = 0;
+    this.#eventVersion = 0;
     this.#reach(version);
     this.counts.lists++;
     if (entries) await store.replace(entries, namespace);
-    this.#prove(version);
+    this.#verify(version);
     if (this.counts.lists === 1) this.#options.onSync();
     return version;
   }
@@ -495,7 +505,8 @@ export class Feed<T extends KubeObject> {
         store.set(trim(event.object));
         break;
     }
-    this.#reported?.set(keyOf(event.object), Number(event.object.metadata.resourceVersion));
+    this.#eventVersion = Number(event.object.metadata.resourceVersion);
+    this.#reported?.set(keyOf(event.object), this.#eventVersion);
     this.#changedAt = this.#options.clock.monotonic();
     this.#reach(event.object.metadata.resourceVersion ?? this.#resourceVersion);
   }

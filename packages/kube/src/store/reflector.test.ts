@@ -179,6 +179,7 @@ describe.each(sizes)("%s is in sync again within a minute when", (_, ofSize) => 
   });
 
   test("a watch freezes right after it started: its connection is abandoned", async () => {
+    server.put("a/first");
     const reflected = await start();
     server.freeze();
     server.put("a/x");
@@ -186,6 +187,7 @@ describe.each(sizes)("%s is in sync again within a minute when", (_, ofSize) => 
   });
 
   test("a watch of a kind that has not changed for an hour is frozen", async () => {
+    server.put("a/first");
     const reflected = await start();
     await clock.advance(3_600_000);
     server.freeze();
@@ -207,7 +209,7 @@ describe.each(sizes)("%s is in sync again within a minute when", (_, ofSize) => 
 
   test("the production timing finds a broken watch within a minute", () => {
     const { quietCompareMaxMs, settleMs, answerMs, restartMinMs, restartMaxMs } = productionTiming;
-    expect(quietCompareMaxMs + settleMs + restartMinMs).toBeLessThan(60_000);
+    expect(quietCompareMaxMs + replaySeconds * 1000 + settleMs + restartMinMs).toBeLessThan(60_000);
     // After a long outage, the next attempt succeeds, even if the previous one hung until its deadline.
     expect(answerMs + restartMaxMs).toBeLessThan(60_000);
   });
@@ -250,16 +252,6 @@ describe.each(sizes)("%s is in sync again within a minute when", (_, ofSize) => 
     // The end of a watch may interrupt a comparison, which is then repeated.
     expect(await timeToSync(reflected)).toBeLessThanOrEqual(60_000);
     expect(reflected.counts.comparisons).toBeLessThan(90);
-  });
-
-  test("no event ever arrives", async () => {
-    const reflected = await start();
-    server.faults.drop = () => true;
-    for (let minute = 0; minute < 10; minute++) {
-      server.put("a/x");
-      server.put(`a/${minute}`);
-      await timeToSync(reflected);
-    }
   });
 
   test("the resource version of the watch has expired and an object was deleted", async () => {
@@ -322,6 +314,16 @@ describe.each(sizes)("%s is in sync again within a minute when", (_, ofSize) => 
     expect(errors).toContain("configmaps: comparison failed");
     expect(reflected.healthy).toBe(true);
   });
+});
+
+test("a small store is in sync again within a minute although no event ever arrives", async () => {
+  const reflected = await start();
+  server.faults.drop = () => true;
+  for (let minute = 0; minute < 10; minute++) {
+    server.put("a/x");
+    server.put(`a/${minute}`);
+    await timeToSync(reflected);
+  }
 });
 
 describe("etcd was restored from a backup", () => {
@@ -574,6 +576,34 @@ describe("a large store", () => {
     server.cut();
     await clock.advance(60_000);
     expect(changes).toEqual(["a/1", "a/1", "a/2", "a/2"]);
+  });
+
+  test.each([1, 2, 3, 4])("does not go back to what an API server knew after %i of five changes", async (known) => {
+    const reflected = await startLarge();
+    const changes: string[] = [];
+    reflected.store.subscribe(({ key, after }) => changes.push(`${key}${after ? "" : " deleted"}`));
+    const from = server.version;
+    server.put("a/temporary");
+    server.remove("a/temporary");
+    server.put("a/2");
+    server.put("a/2");
+    server.remove("a/2");
+    await clock.advance(0);
+    server.faults.behind = ({ version }) => version > from + known;
+    await clock.advance(120_000);
+    expect(changes).toEqual(["a/temporary", "a/temporary deleted", "a/2", "a/2", "a/2 deleted"]);
+    expect(reflected.counts).toMatchObject({ lists: 1, differences: 0 });
+  });
+
+  test("is in sync again if an event gets lost, although the API server is too late to report it again", async () => {
+    const reflected = await startLarge();
+    server.faults.drop = ({ key }) => key === "a/1";
+    server.put("a/1");
+    server.put("a/2");
+    await clock.advance(0);
+    delete server.faults.drop;
+    server.faults.behind = () => true;
+    expect(await timeToSync(reflected)).toBeLessThanOrEqual(60_000);
   });
 });
 
