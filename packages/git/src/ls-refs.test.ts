@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 
-import { lsRefsCommand, parseCapabilities, parseRefPackets } from "./ls-refs.ts";
+import { lsRefsCommand, parseCapabilities, RefReader } from "./ls-refs.ts";
 import { flushPacket, linePacket, parsePackets, type Packet } from "./pkt-line.ts";
 
 const [commit, tag] = ["a".repeat(40), "b".repeat(40)];
 const packetsOf = (text: string): readonly Packet[] => parsePackets(Buffer.from(text)) ?? [];
-const listOf = (...lines: readonly string[]): readonly Packet[] =>
-  packetsOf(lines.map(linePacket).join("") + flushPacket);
+const textOf = (...lines: readonly string[]): string => lines.map(linePacket).join("") + flushPacket;
+const listOf = (...lines: readonly string[]): readonly Packet[] => packetsOf(textOf(...lines));
 
 test("the command names the refs, and the object format that the server announced", () => {
   const names = ["refs/heads/main", "refs/tags/main"];
@@ -53,24 +53,43 @@ test.each(capabilities)("an announcement of %s is recognized", (_, packets, expe
 });
 
 const names = new Set(["refs/heads/main", "refs/tags/v1"]);
-const lists: readonly (readonly [string, readonly Packet[], readonly (readonly [string, string])[] | undefined])[] = [
-  ["a branch", listOf(`${commit} refs/heads/main`), [["refs/heads/main", commit]]],
-  ["not a longer name with the same prefix", listOf(`${commit} refs/heads/main-2`), []],
-  ["the commit of an annotated tag", listOf(`${tag} refs/tags/v1 peeled:${commit}`), [["refs/tags/v1", commit]]],
+const lists: readonly (readonly [string, string, readonly (readonly [string, string])[] | undefined])[] = [
+  ["a branch", textOf(`${commit} refs/heads/main`), [["refs/heads/main", commit]]],
+  ["not a longer name with the same prefix", textOf(`${commit} refs/heads/main-2`), []],
+  ["the commit of an annotated tag", textOf(`${tag} refs/tags/v1 peeled:${commit}`), [["refs/tags/v1", commit]]],
   [
     "a ref with other attributes",
-    listOf(`${tag} refs/tags/v1 symref-target:refs/x peeled:${commit}`),
+    textOf(`${tag} refs/tags/v1 symref-target:refs/x peeled:${commit}`),
     [["refs/tags/v1", commit]],
   ],
-  ["a SHA-256 commit", listOf(`${"c".repeat(64)} refs/heads/main`), [["refs/heads/main", "c".repeat(64)]]],
-  ["that no ref exists", listOf(), []],
-  ["nothing in a list without an end", listOf(`${commit} refs/heads/main`).slice(0, -1), undefined],
-  ["nothing in an empty body", [], undefined],
-  ["nothing in an error", listOf("ERR access denied"), undefined],
-  ["nothing after an object ID of another length", listOf(`${"a".repeat(41)} refs/heads/main`), undefined],
-  ["nothing in a list that continues after its end", [...listOf(), ...listOf()], undefined],
+  ["a SHA-256 commit", textOf(`${"c".repeat(64)} refs/heads/main`), [["refs/heads/main", "c".repeat(64)]]],
+  ["that no ref exists", textOf(), []],
+  ["nothing in a list without an end", textOf(`${commit} refs/heads/main`).slice(0, -flushPacket.length), undefined],
+  ["nothing in an empty body", "", undefined],
+  ["nothing in an error", textOf("ERR access denied"), undefined],
+  ["nothing after an object ID of another length", textOf(`${"a".repeat(41)} refs/heads/main`), undefined],
+  ["nothing in a list that continues after its end", textOf() + textOf(), undefined],
 ];
-test.each(lists)("a list of refs shows %s", (_, packets, expected) => {
-  const found = parseRefPackets(packets, names);
-  expect(found && [...found]).toEqual(expected?.map(([name, id]) => [name, id] as [string, string]));
+test.each(lists)("a list of refs shows %s, however it is divided", (_, text, expected) => {
+  for (const size of [1, 3, 60, 1000]) {
+    const found = refsIn(text, size);
+    expect(found && [...found]).toEqual(expected?.map(([name, id]) => [name, id] as [string, string]));
+  }
+});
+
+function refsIn(text: string, partSize: number): ReadonlyMap<string, string> | undefined {
+  const reader = new RefReader(names);
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += partSize) {
+    if (!reader.add(bytes.subarray(at, at + partSize))) return undefined;
+  }
+  return reader.end();
+}
+
+test("what is no list of refs is not read to its end", () => {
+  const reader = new RefReader(names);
+  expect(reader.add(Buffer.from(linePacket(`${commit} refs/heads/main`)))).toBe(true);
+  expect(reader.add(Buffer.from(linePacket("a page for people")))).toBe(false);
+  expect(reader.add(Buffer.from(textOf()))).toBe(false);
+  expect(reader.end()).toBeUndefined();
 });

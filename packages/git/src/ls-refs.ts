@@ -2,7 +2,15 @@
  * Reads refs over HTTP with version 2 of Git's protocol: one request finds out what the server supports, and every later look
  * at the repository is one request. Only a complete response shows that a ref does not exist.
  */
-import { delimiterPacket, flushPacket, linePacket, parsePackets, type Packet } from "./pkt-line.ts";
+import {
+  delimiterPacket,
+  flushPacket,
+  linePacket,
+  PacketReader,
+  parsePackets,
+  textPacket,
+  type Packet,
+} from "./pkt-line.ts";
 import {
   requestAdvertisement,
   requestCommand,
@@ -10,6 +18,7 @@ import {
   unsupported,
   type Failure,
   type LsRefsOptions,
+  type Reader,
   type UploadPack,
 } from "./upload-pack.ts";
 
@@ -27,7 +36,7 @@ const maxNameLength = 4096;
 export async function discoverUploadPack(repository: URL, options: LsRefsOptions): Promise<Discovered> {
   const received = await requestAdvertisement(repository, options);
   if (received.kind !== "received") return received;
-  const packets = parsePackets(received.bytes);
+  const packets = parsePackets(received.value);
   const uploadPack = packets && parseCapabilities(packets);
   return uploadPack ? { kind: "discovered", uploadPack } : unsupported;
 }
@@ -38,11 +47,9 @@ interface RefsWanted {
 }
 
 export async function listRefs(repository: URL, wanted: RefsWanted, options: LsRefsOptions): Promise<ListedRefs> {
-  const received = await requestCommand(repository, lsRefsCommand(wanted), options);
-  if (received.kind !== "received") return received;
-  const packets = parsePackets(received.bytes);
-  const commits = packets && parseRefPackets(packets, new Set(wanted.names));
-  return commits ? { kind: "listed", commits } : unsupported;
+  const command = { body: lsRefsCommand(wanted), reader: new RefReader(new Set(wanted.names)) };
+  const received = await requestCommand(repository, command, options);
+  return received.kind === "received" ? { kind: "listed", commits: received.value } : received;
 }
 
 export function lsRefsCommand({ names, uploadPack: { objectFormat } }: RefsWanted): string {
@@ -94,19 +101,45 @@ function splitOnce(text: string, separator: string): [string, string] {
 const objectId = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 const peeledForm = /(?:^| )peeled:([0-9a-f]+)(?: |$)/;
 
-/** Only refs with these names: a prefix also matches longer names. Undefined if the list is not understood. */
-export function parseRefPackets(
-  packets: readonly Packet[],
-  names: ReadonlySet<string>,
-): ReadonlyMap<string, string> | undefined {
-  const lines = linesOfList(packets);
-  const commits = new Map<string, string>();
-  for (const line of lines ?? []) {
+/**
+ * Keeps only refs with these names: a prefix also matches longer ones, and a server may ignore it. The flush packet must be the
+ * last one; otherwise the list may be incomplete.
+ */
+export class RefReader implements Reader<ReadonlyMap<string, string>> {
+  readonly #names: ReadonlySet<string>;
+  readonly #packets = new PacketReader();
+  readonly #commits = new Map<string, string>();
+  #isComplete = false;
+  #isUnderstood = true;
+
+  constructor(names: ReadonlySet<string>) {
+    this.#names = names;
+  }
+
+  add(part: Uint8Array): boolean {
+    const packets = this.#packets.read(part);
+    this.#isUnderstood &&= packets?.every((packet) => this.#addPacket(textPacket(packet))) === true;
+    return this.#isUnderstood;
+  }
+
+  end(): ReadonlyMap<string, string> | undefined {
+    const isWhole = this.#isUnderstood && this.#isComplete && this.#packets.isBetweenPackets;
+    return isWhole ? this.#commits : undefined;
+  }
+
+  #addPacket(packet: Packet): boolean {
+    if (this.#isComplete) return false;
+    if (packet.kind === "line") return this.#addLine(packet.text);
+    this.#isComplete = packet.kind === "flush";
+    return this.#isComplete;
+  }
+
+  #addLine(line: string): boolean {
     const [id, rest] = splitOnce(line, " ");
     const [name, attributes] = splitOnce(rest, " ");
     const commit = peeledForm.exec(attributes)?.[1] ?? id;
-    if (!objectId.test(id) || !objectId.test(commit) || name === "") return undefined;
-    if (names.has(name)) commits.set(name, commit);
+    if (!objectId.test(id) || !objectId.test(commit) || name === "") return false;
+    if (this.#names.has(name)) this.#commits.set(name, commit);
+    return true;
   }
-  return lines && commits;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { delimiterPacket, flushPacket, linePacket, parsePackets, type Packet } from "./pkt-line.ts";
+import { delimiterPacket, flushPacket, linePacket, PacketReader, parsePackets, type Packet } from "./pkt-line.ts";
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 const line = (text: string): Packet => ({ kind: "line", text });
@@ -38,6 +38,20 @@ test.each(broken)("rejects %s", (_, text) => {
 test("rejects a response of very many tiny packets", () => {
   expect(parsePackets(bytes("0004".repeat(250_000)))).toHaveLength(250_000);
   expect(parsePackets(bytes("0004".repeat(250_001)))).toBeUndefined();
+});
+
+test("a reader keeps no more than the packet that is not complete, however small the parts are", () => {
+  const reader = new PacketReader();
+  const text = `${linePacket("x".repeat(60_000))}0001${linePacket("")}`;
+  const found = [...bytes(text)].flatMap((byte) => reader.read(Uint8Array.of(byte)) ?? []);
+  expect(found.map((packet) => (packet.kind === "line" ? packet.data.length : packet.kind))).toEqual([
+    60_001,
+    "delimiter",
+    1,
+  ]);
+  expect(reader.isBetweenPackets).toBe(true);
+  reader.read(bytes("000"));
+  expect(reader.isBetweenPackets).toBe(false);
 });
 
 test("what was written is read again, no prefix of it is mistaken for the whole, and random bytes are no error", () => {

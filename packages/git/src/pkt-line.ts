@@ -32,31 +32,77 @@ export function linePacket(text: string): string {
 
 /** Undefined if the bytes are not a whole number of packets, or too many. */
 export function parsePackets(bytes: Uint8Array): readonly Packet[] | undefined {
-  return parseRawPackets(bytes)?.map((packet) =>
-    packet.kind === "line" ? { kind: "line", text: packet.data.toString("utf8").replace(/\n$/, "") } : packet,
-  );
+  return parseRawPackets(bytes)?.map(textPacket);
 }
+
+export const textPacket = (packet: RawPacket): Packet =>
+  packet.kind === "line" ? { kind: "line", text: packet.data.toString("utf8").replace(/\n$/, "") } : packet;
 
 /** A line may contain any bytes. */
 export type RawPacket = { readonly kind: "line"; readonly data: Buffer } | Exclude<Packet, { kind: "line" }>;
 
 /** Undefined if the bytes are not a whole number of packets, or too many. */
 export function parseRawPackets(bytes: Uint8Array): readonly RawPacket[] | undefined {
-  const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const packets: RawPacket[] = [];
-  for (let at = 0; at < data.length;) {
-    const digits = data.toString("latin1", at, at + lengthDigits);
-    if (!/^[0-9a-fA-F]{4}$/.test(digits)) return undefined;
-    const length = Number.parseInt(digits, 16);
-    const packet = special[length] ?? lineIn(data, at, length);
-    if (!packet || packets.length >= maxPackets) return undefined;
-    packets.push(packet);
-    at += Math.max(length, lengthDigits);
-  }
-  return packets;
+  const reader = new PacketReader();
+  const packets = reader.read(bytes);
+  return reader.isBetweenPackets ? packets : undefined;
 }
 
-function lineIn(data: Buffer, at: number, length: number): RawPacket | undefined {
-  if (length < lengthDigits || length > maxLength || at + length > data.length) return undefined;
-  return { kind: "line", data: data.subarray(at + lengthDigits, at + length) };
+const noBytes = Buffer.alloc(0);
+
+/** Reads packets as their bytes arrive, and keeps none. In linear time, however small the parts are. */
+export class PacketReader {
+  /** With room for the packet that is not complete, or for its length. */
+  #rest = noBytes;
+  #filled = 0;
+  #count = 0;
+
+  /** Whether everything until now was a whole number of packets. */
+  get isBetweenPackets(): boolean {
+    return this.#filled === 0;
+  }
+
+  /** The packets that are complete now. Undefined if these are no packets, or too many. */
+  read(part: Uint8Array): readonly RawPacket[] | undefined {
+    const data = this.#withRest(Buffer.from(part.buffer, part.byteOffset, part.byteLength));
+    const packets: RawPacket[] = [];
+    let needed = lengthDigits;
+    let at = 0;
+    while (at + lengthDigits <= data.length) {
+      const length = lengthAt(data, at);
+      if (length === undefined) return undefined;
+      needed = Math.max(length, lengthDigits);
+      if (at + needed > data.length) break;
+      if (++this.#count > maxPackets) return undefined;
+      packets.push(special[length] ?? { kind: "line", data: data.subarray(at + lengthDigits, at + length) });
+      at += needed;
+      needed = lengthDigits;
+    }
+    if (at < data.length) this.#keep(data.subarray(at), needed);
+    return packets;
+  }
+
+  #keep(rest: Buffer, needed: number): void {
+    this.#rest = Buffer.alloc(needed);
+    this.#filled = rest.copy(this.#rest);
+  }
+
+  /** Nothing until what is needed is complete. */
+  #withRest(part: Buffer): Buffer {
+    const copied = part.copy(this.#rest, this.#filled);
+    this.#filled += copied;
+    if (this.#filled < this.#rest.length) return noBytes;
+    const data = this.#filled === 0 ? part : Buffer.concat([this.#rest, part.subarray(copied)]);
+    this.#rest = noBytes;
+    this.#filled = 0;
+    return data;
+  }
+}
+
+/** Undefined if no packet begins there. */
+function lengthAt(data: Buffer, at: number): number | undefined {
+  const digits = data.toString("latin1", at, at + lengthDigits);
+  if (!/^[0-9a-fA-F]{4}$/.test(digits)) return undefined;
+  const length = Number.parseInt(digits, 16);
+  return length in special || (length >= lengthDigits && length <= maxLength) ? length : undefined;
 }

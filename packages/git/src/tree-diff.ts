@@ -4,7 +4,14 @@
  */
 import { readPack, type ObjectFormat, type PackObject, type PackObjects } from "./pack.ts";
 import { delimiterPacket, flushPacket, linePacket, parseRawPackets } from "./pkt-line.ts";
-import { requestCommand, unsupported, type Failure, type LsRefsOptions, type UploadPack } from "./upload-pack.ts";
+import {
+  allBytes,
+  requestCommand,
+  unsupported,
+  type Failure,
+  type LsRefsOptions,
+  type UploadPack,
+} from "./upload-pack.ts";
 
 export type TreeDiff =
   | { readonly kind: "compared"; readonly paths: readonly string[] }
@@ -62,10 +69,10 @@ function objectFetcher(repository: URL, { objectFormat }: UploadPack, options: L
     const objects = new Map<string, PackObject>();
     for (let at = 0; at < ids.length; at += maxWants) {
       const wanted = ids.slice(at, at + maxWants);
-      const command = fetchCommand(wanted, { objectFormat, lines });
+      const command = { body: fetchCommand(wanted, { objectFormat, lines }), reader: allBytes() };
       const received = await requestCommand(repository, command, { ...options, maxBytes: maxResponseBytes });
       if (received.kind !== "received") return received;
-      const pack = packIn(received.bytes);
+      const pack = packIn(received.value);
       if (!Buffer.isBuffer(pack)) return pack;
       for (const [id, object] of readPack(pack, { format, maxObjects: wanted.length, budget })) objects.set(id, object);
     }

@@ -32,50 +32,74 @@ export const service = "git-upload-pack";
 export const unsupported = { kind: "unsupported" } as const;
 /** A list of a hundred thousand refs fits. */
 const defaultMaxBytes = 16 * 1024 * 1024;
+/** With version 2, it names no refs. */
+const maxAdvertisementBytes = 64 * 1024;
 const version2 = { "git-protocol": "version=2", "user-agent": "git/pulumi-operator" };
 
-type Received = { readonly kind: "received"; readonly bytes: Uint8Array } | Failure;
-
-/** Of the repository's capabilities. `repository` must not contain credentials. */
-export async function requestAdvertisement(repository: URL, options: LsRefsOptions): Promise<Received> {
-  return await requestBytes(`${baseOf(repository)}/info/refs?service=${service}`, {
-    ...options,
-    headers: { ...version2, accept: `application/x-${service}-advertisement` },
-  });
+/**
+ * Receives a response part by part. What it does not keep takes no memory: many servers may send as much as is allowed at the
+ * same time, as slowly as is allowed.
+ */
+export interface Reader<T> {
+  /** False if the response is not understood: then the rest is not read. */
+  add(part: Uint8Array): boolean;
+  /** After the last part. Undefined if the response is not understood. */
+  end(): T | undefined;
 }
 
-/** `body`: one command in packets. */
-export async function requestCommand(repository: URL, body: string, options: LsRefsOptions): Promise<Received> {
-  return await requestBytes(`${baseOf(repository)}/${service}`, {
-    ...options,
-    method: "POST",
-    headers: {
-      ...version2,
-      accept: `application/x-${service}-result`,
-      "content-type": `application/x-${service}-request`,
-    },
-    body,
-  });
+type Received<T> = { readonly kind: "received"; readonly value: T } | Failure;
+
+/** Of the repository's capabilities. `repository` must not contain credentials. */
+export async function requestAdvertisement(repository: URL, options: LsRefsOptions): Promise<Received<Uint8Array>> {
+  const url = `${baseOf(repository)}/info/refs?service=${service}`;
+  const headers = { ...version2, accept: `application/x-${service}-advertisement` };
+  return await requestPackets(url, { ...options, maxBytes: maxAdvertisementBytes, headers }, allBytes());
+}
+
+interface Command<T> {
+  /** In packets. */
+  readonly body: string;
+  readonly reader: Reader<T>;
+}
+
+export async function requestCommand<T>(
+  repository: URL,
+  { body, reader }: Command<T>,
+  options: LsRefsOptions,
+): Promise<Received<T>> {
+  const headers = {
+    ...version2,
+    accept: `application/x-${service}-result`,
+    "content-type": `application/x-${service}-request`,
+  };
+  return await requestPackets(
+    `${baseOf(repository)}/${service}`,
+    { ...options, method: "POST", headers, body },
+    reader,
+  );
 }
 
 const baseOf = (repository: URL): string => repository.href.replace(/\/$/, "");
 
-interface BytesOptions extends LsRefsOptions {
+interface PacketsOptions extends LsRefsOptions {
   readonly method?: "POST";
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
 }
 
-async function requestBytes(url: string, { maxBytes = defaultMaxBytes, ...options }: BytesOptions): Promise<Received> {
-  const result = await requestTwice(new URL(url), { ...options, redirects: "return" });
+async function requestPackets<T>(url: string, options: PacketsOptions, reader: Reader<T>): Promise<Received<T>> {
+  const { maxBytes = defaultMaxBytes, ...sent } = options;
+  const result = await requestTwice(new URL(url), { ...sent, redirects: "return" });
   if (result.kind !== "answered") return result;
   const { response } = result;
   try {
-    const bytes = await readAll(response, maxBytes);
+    const isExpected = response.status === 200 && mediaType(response) === options.headers["accept"];
+    // The body of an error is read, too, so that the connection can be used again.
+    const isWhole = await readParts(response, maxBytes, isExpected ? (part) => reader.add(part) : () => true);
     if (response.status < 300 && mediaType(response) === "text/html") return { kind: "page" };
     if (response.status !== 200) return { kind: "status", status: response.status, ...retryAfter(response) };
-    if (mediaType(response) !== options.headers["accept"]) return unsupported;
-    return bytes ? { kind: "received", bytes } : unsupported;
+    const value = isExpected && isWhole ? reader.end() : undefined;
+    return value === undefined ? unsupported : { kind: "received", value };
   } catch (error) {
     if (options.signal?.aborted) throw error;
     // The connection broke while the body was read.
@@ -99,16 +123,26 @@ export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && "code" in error ? String(error.code) : undefined;
 }
 
-/** Undefined if there is more. Reads the body of an error, too, so that the connection can be used again. */
-async function readAll(response: HttpResponse, maxBytes: number): Promise<Uint8Array | undefined> {
-  const chunks: Uint8Array[] = [];
+/** False if there is more than is allowed, or wanted. */
+async function readParts(
+  { body }: HttpResponse,
+  maxBytes: number,
+  add: (part: Uint8Array) => boolean,
+): Promise<boolean> {
   let size = 0;
-  for await (const chunk of response.body) {
-    size += chunk.length;
-    if (size > maxBytes) return undefined;
-    chunks.push(chunk);
+  for await (const part of body) {
+    size += part.length;
+    if (size > maxBytes || !add(part)) return false;
   }
-  return Buffer.concat(chunks);
+  return true;
+}
+
+export function allBytes(): Reader<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  return {
+    add: (part) => parts.push(part) > 0,
+    end: () => Buffer.concat(parts),
+  };
 }
 
 /** What the server asks for with `Retry-After`. */

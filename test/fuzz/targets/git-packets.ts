@@ -1,5 +1,5 @@
 /** What a Git server sends about its refs. */
-import { parseCapabilities, parseRefPackets } from "../../../packages/git/src/ls-refs.ts";
+import { parseCapabilities, RefReader } from "../../../packages/git/src/ls-refs.ts";
 import {
   delimiterPacket,
   flushPacket,
@@ -20,13 +20,28 @@ function check(input: Uint8Array): void {
   if (!raw || !packets) return;
   hold(raw.reduce((sum, packet) => sum + sizeOf(packet), 0) === input.length, "packets contain all bytes");
   checkRoundTrip(packets);
-  const refs = parseRefPackets(packets, names);
+  const refs = refsIn([input]);
+  hold(Bun.deepEquals(refs, refsIn(partsOf(input))), "it does not matter how a response is divided");
   for (const [name, commit] of refs ?? []) {
     hold(names.has(name), "only wanted refs are found");
     hold(/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(commit), "a ref has an object ID");
   }
   if (refs) hold(packets.at(-1)?.kind === "flush", "a list of refs has an end");
   parseCapabilities(packets);
+}
+
+function refsIn(parts: readonly Uint8Array[]): ReadonlyMap<string, string> | undefined {
+  const reader = new RefReader(names);
+  return parts.every((part) => reader.add(part)) ? reader.end() : undefined;
+}
+
+/** As long as the bytes at their ends: the input decides. */
+function partsOf(input: Uint8Array): Uint8Array[] {
+  const parts: Uint8Array[] = [];
+  for (let at = 0; at < input.length; at += parts.at(-1)?.length ?? 1) {
+    parts.push(input.subarray(at, at + 1 + ((input[at] ?? 0) % 64)));
+  }
+  return parts;
 }
 
 const sizeOf = (packet: RawPacket): number => 4 + (packet.kind === "line" ? packet.data.length : 0);
