@@ -156,17 +156,40 @@ function isAddressOfPod({ pod, preparation }: WorkspaceView, { address }: Result
   return address === undefined || (pod !== undefined && isUp && agentAddress(pod.agent) === address);
 }
 
+const strictClass = {
+  name: "teams",
+  uid: "c1",
+  spec: {
+    namespaceSelector: {},
+    limits: { resources: { cpu: "1", memory: "1Gi" } },
+    caches: { size: "1Gi" },
+    policyPacks: [{ name: "cost", image: "packs", path: "/packs" }],
+  },
+};
+
 test("malformed specs, templates and pods do not throw", () => {
   const junk: readonly unknown[] = [null, 0, "", "x", [], {}, [null], { a: null }, { $patch: 1 }, { name: {} }, [[1]]];
   let count = 0;
   for (const value of junk) {
-    for (const field of ["containers", "initContainers", "volumes", "securityContext", "metadata"]) {
+    for (const field of ["containers", "initContainers", "volumes", "securityContext", "resources", "metadata"]) {
       const spec = { podTemplate: field === "metadata" ? { metadata: value } : { spec: { [field]: value } } };
       const normal = normalizeWorkspace({ metadata: { name: "web" }, spec });
       if (!normal.ok) continue;
       count++;
-      expect(() => buildPodTemplate(normal.value, { settings: views.settings })).not.toThrow();
+      for (const context of [{}, { applied: strictClass }]) {
+        expect(() => buildPodTemplate(normal.value, { settings: views.settings, ...context })).not.toThrow();
+      }
       expect(() => views.view(views.specified({ serviceTemplate: { metadata: value, spec: value } }))).not.toThrow();
+    }
+    for (const resources of [
+      value,
+      { $patch: "replace", limits: value },
+      { $patch: "replace", requests: { cpu: value } },
+    ]) {
+      const containers = [{ $patch: "replace" }, { name: "pulumi", resources }];
+      const normal = normalizeWorkspace({ metadata: { name: "web" }, spec: { podTemplate: { spec: { containers } } } });
+      if (!normal.ok) continue;
+      expect(() => buildPodTemplate(normal.value, { settings: views.settings, applied: strictClass })).not.toThrow();
     }
     const status = { phase: "Pending", containerStatuses: [{ name: "pulumi", state: value }] };
     const pod = { apiVersion: "v1", kind: "Pod", metadata: {}, status } as never;

@@ -48,6 +48,8 @@ const sidecar = (memory: string): Partial<Container> => ({
   restartPolicy: "Always",
   ...limited(memory),
 });
+/** A merge would drop null. */
+const nullLimit = { $patch: "replace", limits: { memory: null } } as unknown as Container["resources"];
 const ofCpu = (cpu: string) => ({ resources: { limits: { cpu } } });
 
 describe("a container whose limit is filled in requests less than that", () => {
@@ -77,6 +79,18 @@ describe("the container pulumi gets as its limit", () => {
     ["what a sidecar leaves", withContainers({ name: "proxy", image: "p", ...limited("512Mi") }), fourGi, "3584Mi"],
     ["the limit of the class if its own is 0, which is no limit", limited("0"), fourGi, "4Gi"],
     ["the limit of the class if that of the pod is 0", ofPod({ limits: { memory: "0" } }), fourGi, "4Gi"],
+    [
+      "the limit of the class if its own is null",
+      withContainers({ name: "pulumi", resources: nullLimit }),
+      fourGi,
+      "4Gi",
+    ],
+    [
+      "its own with spaces around it, which Kubernetes ignores",
+      withContainers({ name: "pulumi", ...limited(" 1Gi ") }),
+      fourGi,
+      " 1Gi ",
+    ],
     [
       "all that is left, also if that is a fraction of a unit",
       withContainers(
@@ -122,6 +136,16 @@ test("every container has a limit, also those that only initialize the pod", () 
   expect(all.map(({ resources }) => resources?.limits?.["memory"])).toEqual(all.map(() => "4Gi"));
 });
 
+test("an init container whose resources are null gets the limit of the class", () => {
+  const init = [
+    { $patch: "replace" },
+    { name: "bootstrap", image: "b" },
+    { name: "tool", image: "t", resources: null },
+  ];
+  const pod = podOf(withInit(...(init as unknown as Container[])), { limits: { resources: { memory: "1Gi" } } });
+  expect(pod.initContainers?.find(({ name }) => name === "tool")?.resources?.limits).toEqual({ memory: "1Gi" });
+});
+
 test("an init container gets what the sidecars before it leave, and those after it do not count", () => {
   const spec = withInit(
     { name: "first", image: "t" },
@@ -145,6 +169,22 @@ describe("a pod exceeds the limits of its class", () => {
   const oneGi = { limits: { resources: { memory: "1Gi" } } };
   const table: [string, WorkspaceSpec, string][] = [
     ["with a limit", limited("2Gi"), "2048Mi in total, and the WorkspaceClass teams allows 1Gi"],
+    [
+      "with a limit with a space before it, which Kubernetes ignores",
+      withContainers({ name: "pulumi", ...limited(" 2Gi") }),
+      "2048Mi in total",
+    ],
+    [
+      "with a limit that is no quantity",
+      withContainers({ name: "pulumi", ...limited("2 Gi") }),
+      "an unknown amount in total",
+    ],
+    ["with a limit of the pod with a space after it", ofPod({ limits: { memory: "64Gi " } }), "memory of 65536Mi"],
+    [
+      "with a sidecar whose limit is null",
+      withContainers({ name: "p", image: "p", resources: nullLimit }),
+      "container p has no limit",
+    ],
     ["with a request alone", { resources: { requests: { memory: "2Gi" } } }, "2048Mi in total"],
     [
       "with its containers together",
@@ -305,7 +345,13 @@ describe("policy packs", () => {
 
   test("cannot be covered by another mount, however its path is written", () => {
     const mount = (mountPath: string) => ({ name: "mine", mountPath });
-    const paths = ["//pulumi-policy-packs/cost", "/tmp/../pulumi-policy-packs/", "/pulumi-policy-packs-of-mine"];
+    const paths = [
+      "//pulumi-policy-packs/cost",
+      "/tmp/../pulumi-policy-packs/",
+      "pulumi-policy-packs/cost",
+      "../pulumi-policy-packs",
+      "/pulumi-policy-packs-of-mine",
+    ];
     const pod = podOf(withContainers({ name: "pulumi", volumeMounts: paths.map(mount) }), { policyPacks });
     const mine = pulumiOf(pod).volumeMounts?.filter(({ name }) => name === "mine");
     expect(mine).toEqual([mount("/pulumi-policy-packs-of-mine")]);

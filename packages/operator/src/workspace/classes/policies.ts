@@ -55,8 +55,9 @@ function withoutPacks(container: Container): Container {
   return volumeMounts ? { ...container, volumeMounts: volumeMounts.filter((mount) => !isOfPacks(mount)) } : container;
 }
 
+/** The kubelet takes a relative path as one from the root. */
 const isOfPacks = ({ name, mountPath }: VolumeMount): boolean =>
-  name === packVolume || `${posix.normalize(mountPath)}/`.startsWith(`${packFolder}/`);
+  name === packVolume || `${posix.resolve("/", mountPath)}/`.startsWith(`${packFolder}/`);
 
 const withPacks = (container: Container): Container => ({
   ...container,

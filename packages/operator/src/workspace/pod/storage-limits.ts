@@ -87,9 +87,10 @@ const suffixes: Readonly<Record<string, number>> = {
   Ei: 2 ** 60,
 };
 
-/** Of a Kubernetes quantity; undefined if it is invalid. */
+/** Of a Kubernetes quantity, around which spaces are allowed; undefined if it is invalid. */
 export function bytesOf(quantity: string | number): number | undefined {
-  const [, digits = "", suffix = ""] = /^([+-]?[\d.]+(?:[eE][+-]?\d+)?)([a-zA-Z]*)$/.exec(String(quantity)) ?? [];
+  const [, digits = "", suffix = ""] =
+    /^([+-]?[\d.]+(?:[eE][+-]?\d+)?)([a-zA-Z]*)$/.exec(String(quantity).trim()) ?? [];
   const bytes = Number.parseFloat(digits) * (suffixes[suffix] ?? Number.NaN);
   return Number.isNaN(bytes) ? undefined : bytes;
 }
