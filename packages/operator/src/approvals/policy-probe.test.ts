@@ -46,11 +46,13 @@ function setting(first: Answer, ofStacks: Readonly<Record<string, Answer>> = {})
   const clock = manualClock();
   const checks: string[] = [];
   const woken: string[] = [];
-  const server = { answer: first };
+  const server = { answer: first, delay: Promise.resolve() };
   const create: Client["create"] = async (_, object, options) => {
     expect(options?.dryRun).toBe(true);
     checks.push(object.metadata.namespace ?? "");
-    if (server.answer) throw server.answer;
+    const { answer, delay } = server;
+    await delay;
+    if (answer) throw answer;
     return object;
   };
   const patch: Client["patch"] = async (_, { name }, { dryRun }) => {
@@ -258,6 +260,40 @@ describe("the admission policy for Approvals", () => {
     await clock.advance(61_000);
     follow("web");
     expect(probe.state("team").kind).toBe("unknown");
+  });
+
+  test("is unknown again after that also where something was about to start", async () => {
+    const { clock, server, probe, follow } = setting(denied);
+    follow("web");
+    await clock.advance(0);
+    probe.need("team");
+    probe.forget("web");
+    server.answer = undefined;
+    await clock.advance(61_000);
+    follow("web");
+    expect(probe.state("team").kind).toBe("unknown");
+    probe.need("team");
+    await clock.advance(0);
+    expect(probe.state("team").kind).toBe("missing");
+  });
+
+  test("is not in force because of a check that was overtaken by a later one", async () => {
+    const { clock, server, probe, follow } = setting(denied);
+    follow("web");
+    await clock.advance(0);
+    const late = Promise.withResolvers<void>();
+    server.delay = late.promise;
+    // The check of a round.
+    await clock.advance(6 * 60_000);
+    server.delay = Promise.resolve();
+    server.answer = undefined;
+    await clock.advance(1);
+    probe.need("team");
+    await clock.advance(0);
+    expect(probe.state("team").kind).toBe("missing");
+    late.resolve();
+    await clock.advance(0);
+    expect(probe.state("team").kind).toBe("missing");
   });
 
   test("requeues the Stacks when the answer changes, and only then", async () => {

@@ -178,9 +178,9 @@ class Probe implements PolicyProbe {
     if (this.#namespaceOf.size === 0) this.#stopRounds();
     entry?.followers.delete(user);
     if (!entry || entry.followers.size > 0) return;
-    // The time of the check is kept, so that the next follower does not repeat it too soon.
+    // The time of the check is kept, so that the next follower does not repeat it too soon. Nothing is repeated until then.
     entry.cancelTimer?.();
-    Object.assign(entry, { cancelTimer: undefined, isAwaited: false });
+    Object.assign(entry, { cancelTimer: undefined, isAwaited: false, neededUntil: -Infinity });
   }
 
   stop(): void {
@@ -275,6 +275,8 @@ class Probe implements PolicyProbe {
   }
 
   #found(namespace: string, entry: Entry, { state, startedAt }: Finding): boolean {
+    // A check of a round and one of the namespace may overtake each other.
+    if (startedAt < entry.foundAt) return false;
     const { state: before, isAwaited } = entry;
     const hasChanged = state !== undefined && (state.kind !== before.kind || policyIn(state) !== policyIn(before));
     if (state) Object.assign(entry, { state, foundAt: startedAt, isAwaited: false });
