@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import type { Subprocess } from "bun";
 
-import { removeCgroup } from "./cgroup.ts";
+import { removeCgroup, vacateRoot } from "./cgroup.ts";
 import { layout as layoutOf, type Layout } from "./layout.ts";
 import { linkOwner, deleteLink, network } from "./network.ts";
 import { processesIn } from "./processes.ts";
@@ -37,6 +37,7 @@ export async function startCluster(root: string, layouts: readonly string[]): Pr
   await mkdir(root, { recursive: true });
   await rm(layout.status, { force: true });
   await step("starting the cluster", async (progress) => {
+    await vacateRoot();
     const supervisor = await launch(layout, layouts);
     const isAlive = async (): Promise<boolean> => supervisor.exitCode === null && supervisor.signalCode === null;
     await followStart(layout, { progress, isAlive });
