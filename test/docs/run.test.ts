@@ -1,0 +1,89 @@
+/** The cache of .github/workflows/run.yaml: where it lies, and when a job saves a new one. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { parse } from "yaml";
+
+import { root } from "./pages.ts";
+
+interface Step {
+  readonly id?: string;
+  readonly if?: string;
+  readonly uses?: string;
+  readonly run?: string;
+  readonly with?: Readonly<Record<string, string>>;
+}
+
+interface Workflow {
+  readonly jobs: {
+    readonly run: {
+      readonly container: { readonly volumes?: readonly string[] };
+      readonly env: Readonly<Record<string, string>>;
+      readonly steps: readonly Step[];
+    };
+  };
+}
+
+const { run } = (parse(readFileSync(join(root, ".github/workflows/run.yaml"), "utf8")) as Workflow).jobs;
+const cache = run.env["PKO_CACHE"] ?? "";
+const stepWith = (action: string): Step | undefined => run.steps.find(({ uses = "" }) => uses.startsWith(`${action}@`));
+
+test("the cache is a directory of the host, because overlayfs rejects the container's root as an upper directory", () => {
+  const mounted = run.container.volumes?.map((volume) => volume.split(":")[1]);
+  expect(mounted).toContain(cache);
+});
+
+test("the directory that is restored and saved is the one that tools are built in", () => {
+  expect(stepWith("actions/cache/restore")?.with?.["path"]).toBe(cache);
+  expect(stepWith("actions/cache/save")?.with?.["path"]).toBe(cache);
+});
+
+test("what a job has built is saved even if it fails", () => {
+  const save = run.steps.findIndex((step) => step === stepWith("actions/cache/save"));
+  const command = run.steps.findIndex(({ run: script }) => script?.includes("$COMMAND"));
+  expect(save).toBeGreaterThan(command);
+  for (const step of [run.steps[save], run.steps.find(({ id }) => id === "contents")])
+    expect(step?.if).toContain("!cancelled()");
+});
+
+describe("the digest of the contents", () => {
+  let folder = "";
+  beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "run-"))));
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const add = (path: string): unknown => mkdirSync(join(folder, "cache", path), { recursive: true });
+
+  function readDigest(): string {
+    const output = join(folder, "output");
+    writeFileSync(output, "");
+    const script = run.steps.find(({ id }) => id === "contents")?.run ?? "false";
+    const env = { PATH: process.env["PATH"], PKO_CACHE: join(folder, "cache"), GITHUB_OUTPUT: output };
+    const { success } = Bun.spawnSync(["bash", "-eo", "pipefail", "-c", script], { env });
+    expect(success).toBe(true);
+    const [, digest = ""] = /^digest=([0-9a-f]{12})\n$/.exec(readFileSync(output, "utf8")) ?? [];
+    expect(digest).not.toBe("");
+    return digest;
+  }
+
+  test("is another one when a tool was built", () => {
+    add("tools/kube-1");
+    const before = readDigest();
+    add("tools/helm-1");
+    expect(readDigest()).not.toBe(before);
+  });
+
+  test("stays the same if nothing was built but the image of this clone", () => {
+    add("tools/kube-1");
+    add("buildah/root/overlay/1");
+    const before = readDigest();
+    add("buildah/root/overlay/2");
+    expect(readDigest()).toBe(before);
+  });
+
+  test("of an empty cache exists, too", () => {
+    add("");
+    readDigest();
+  });
+});
