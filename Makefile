@@ -36,7 +36,8 @@ verify: setup ## Checks formatting, lint rules, types and generated files
 	@node_modules/.bin/tsc -b
 	@$(BUN) packages/install/generate.ts --check
 	@$(BUN) packages/cli/generate.ts --check
-	@$(CLUSTER) run actionlint
+	@# Without the linters that a machine may have: the result must not depend on it.
+	@$(CLUSTER) run actionlint -shellcheck= -pyflakes=
 	@echo "verify: clean"
 
 format: setup ## Formats all files
