@@ -18,9 +18,16 @@ interface Step {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+interface Job {
+  readonly with?: Readonly<Record<string, string>>;
+}
+
 interface Workflow {
   readonly env: Readonly<Record<string, string>>;
-  readonly jobs: { readonly release: { readonly steps: readonly Step[] } };
+  readonly defaults?: { readonly run: { readonly shell: string } };
+  readonly jobs: Readonly<Record<string, Job>> & {
+    readonly release: { readonly needs: readonly string[]; readonly steps: readonly Step[] };
+  };
 }
 
 const workflow = parse(readFileSync(join(root, ".github/workflows/release.yaml"), "utf8")) as Workflow;
@@ -35,7 +42,7 @@ const standIns: Readonly<Record<string, string>> = {
   docker: `case "$*" in *--metadata-file*) echo '{"containerimage.digest":"${digests.image}"}' > "\${@: -1}";; esac`,
   helm: `case "$1" in
     package) touch "$4/pulumi-kubernetes-operator-1.0.0.tgz";;
-    push) test -f "$2" && echo "Digest: ${digests.chart}" >&2;;
+    push) echo "Digest: ${digests.chart}" >&2; test -f "$2" -a -z "$PUSH_FAILS";;
   esac`,
   cosign: `case "$1" in attest) test -f "$6";; esac`,
   gh: `sha256sum --check --quiet SHA256SUMS`,
@@ -60,6 +67,9 @@ beforeAll(() => {
   for (const file of ["install.yaml", "sbom.cdx.json"]) writeFileSync(join(folder, ".build/release", file), file);
 });
 
+/** Only a workflow that names bash gets pipefail. */
+const shell = workflow.defaults?.run.shell === "bash" ? ["bash", "-eo", "pipefail"] : ["bash", "-e"];
+
 /** Runs a step like GitHub: with bash, its environment, and the outputs of the steps before it. */
 function runStep({ run = "", env = {} }: Step, tag: string): { readonly exitCode: number; readonly stderr: string } {
   const known = Object.fromEntries(
@@ -70,7 +80,7 @@ function runStep({ run = "", env = {} }: Step, tag: string): { readonly exitCode
   const expand = (text: string): string =>
     text.replaceAll(/\$\{\{ steps\.\w+\.outputs\.(\w+) \}\}/g, (_, name: string) => known[name] ?? "");
   const variables = Object.entries({ ...workflow.env, ...env }).map(([name, value]) => [name, expand(value)] as const);
-  const { exitCode, stderr } = Bun.spawnSync(["bash", "-e", "-o", "pipefail", "-c", run], {
+  const { exitCode, stderr } = Bun.spawnSync([...shell, "-c", run], {
     cwd: folder,
     env: {
       PATH: `${join(folder, "bin")}:${process.env["PATH"]}`,
@@ -78,6 +88,7 @@ function runStep({ run = "", env = {} }: Step, tag: string): { readonly exitCode
       GITHUB_REF_NAME: tag,
       GITHUB_REPOSITORY: "owner/name",
       GITHUB_SHA: "f".repeat(40),
+      PUSH_FAILS: "",
       ...Object.fromEntries(variables),
     },
   });
@@ -86,10 +97,23 @@ function runStep({ run = "", env = {} }: Step, tag: string): { readonly exitCode
 
 const scripts = workflow.jobs.release.steps.filter(({ run }) => run !== undefined && !run.startsWith("make "));
 
+test("the tests pass on both architectures before anything is published", () => {
+  const runners = workflow.jobs.release.needs.map((name) => workflow.jobs[name]?.with?.["runner"]);
+  expect(runners).toContain("ubuntu-24.04-arm");
+  expect(workflow.jobs.release.needs.map((name) => workflow.jobs[name]?.with?.["command"])).toContain(".ci/run");
+});
+
 test("the tag must be the version of the chart", () => {
   const [check] = scripts;
   expect(runStep(check ?? {}, appVersion.slice(0, -1)).exitCode).toBe(1);
   expect(runStep(check ?? {}, appVersion).exitCode).toBe(0);
+});
+
+test("a chart that could not be pushed is not signed", () => {
+  const push = scripts.find(({ run }) => run?.includes("helm push"));
+  expect(runStep({ ...push, env: { PUSH_FAILS: "1" } }, appVersion).exitCode).not.toBe(0);
+  expect(readFileSync(journal, "utf8")).not.toContain("cosign");
+  rmSync(journal);
 });
 
 test("the image and the chart that are pushed are signed by digest, and every file of the release has a checksum", () => {
