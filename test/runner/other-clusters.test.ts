@@ -34,7 +34,8 @@ test("with an address of this machine, a file runs if it uses nothing of the loc
   const usesLocal = (name: string): boolean => {
     const text = readFileSync(join(repositoryRoot, name), "utf8");
     return (
-      /startSecondNode|publish(?!Operator|ed)[A-Z]\w*\(|startSshServer\(/.test(text) && !text.includes("localTest(")
+      /startSecondNode|publish(?!Operator|ed)[A-Z]\w*\(|startSshServer\(|context local\b/.test(text) &&
+      !text.includes("localTest(")
     );
   };
   for (const name of runnable(files, reachable))

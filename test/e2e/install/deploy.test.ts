@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { attempt, clusterKubeconfig, repositoryRoot } from "@pko/cluster";
 
-import { assertCleanLogs, kubectl, publishedImage, useScene } from "../harness.ts";
+import { assertCleanLogs, kubectl, localTest, publishedImage, useScene } from "../harness.ts";
 import { helm } from "./helm.ts";
 
 const slow = 300_000;
@@ -44,12 +44,16 @@ test(
   slow,
 );
 
-test("reports in one line that a cluster of the user's own needs an image", async () => {
-  const { code, stderr } = await deploy({ CLUSTER_KUBECONFIG: clusterKubeconfig(), IMAGE: "" });
-  expect(code).not.toBe(0);
-  const lines = stderr.split("\n").filter((line) => line.startsWith("error:"));
-  expect(lines).toEqual([
-    "error: the cluster of context local pulls images from a registry: set REGISTRY to a registry that this machine can push to " +
-      "and the cluster can pull from (registry.example.com/team), or IMAGE to an image that it can pull",
-  ]);
-});
+localTest(test, "its context is named local")(
+  "reports in one line that a cluster of the user's own needs an image",
+  async () => {
+    const { code, stderr } = await deploy({ CLUSTER_KUBECONFIG: clusterKubeconfig(), REGISTRY: "", IMAGE: "" });
+    expect(code).not.toBe(0);
+    const lines = stderr.split("\n").filter((line) => line.startsWith("error:"));
+    expect(lines).toEqual([
+      "error: the cluster of context local pulls images from a registry: set REGISTRY to a registry that this machine can push to " +
+        "and the cluster can pull from (registry.example.com/team), or IMAGE to an image that it can pull",
+    ]);
+  },
+  slow,
+);
