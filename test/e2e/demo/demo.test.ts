@@ -31,6 +31,9 @@ function machineWithoutGo(): Environment {
   return { PATH: bin, PKO_CACHE: join(folder, "cache") };
 }
 
+/** Otherwise the printed commands have these too, from the environment of the tests or `make test CONTEXT=name`. */
+const onlyGiven: Environment = { CONTEXT: "", REGISTRY: "", MAKEFLAGS: "" };
+
 describe("make demo", () => {
   afterAll(async () => {
     rmSync(folder, { recursive: true, force: true });
@@ -71,7 +74,8 @@ describe("make demo", () => {
     await kubectl(["patch", "stack", "shop", "--namespace=default", "--type=merge", `--patch=${left}`]);
     const env = machineWithoutGo();
     const image = await publishedImage();
-    const { code, output } = await demo("program", { ...env, CLUSTER_KUBECONFIG: clusterKubeconfig(), IMAGE: image });
+    const given = { CLUSTER_KUBECONFIG: clusterKubeconfig(), IMAGE: image, ...onlyGiven };
+    const { code, output } = await demo("program", { ...env, ...given });
     expect(output).toContain("using the cluster of CLUSTER_KUBECONFIG; no local cluster is started");
     expect(output).toMatch(/shop: ready: up succeeded \(5 created\)/);
     expect(output).not.toContain("make cluster-down");
