@@ -1,7 +1,14 @@
 /** The cluster on which end-to-end tests run: a new local one, or the user's own, which is neither started nor stopped. */
 import { join } from "node:path";
 
-import { buildOwnCli, deployableImage, givenKubeconfig, kubectlCommand } from "@pko/cluster";
+import {
+  buildOwnCli,
+  deployableImage,
+  describeOperator,
+  givenKubeconfig,
+  installedOperators,
+  readDeployments,
+} from "@pko/cluster";
 
 import { repositoryRoot } from "./suites.ts";
 
@@ -23,9 +30,8 @@ interface ClusterNeeds {
 export async function startCluster({ cli }: ClusterNeeds): Promise<Record<string, string> | string> {
   const isUp = (await runCluster("down")) && (await runCluster("up"));
   if (!isUp) return "the cluster did not start; see the output above";
-  if (givenKubeconfig !== undefined && (await installedOperator()) !== "") {
-    return "the cluster of CLUSTER_KUBECONFIG has an operator, which would reconcile the Stacks of tests: uninstall it";
-  }
+  const problem = givenKubeconfig === undefined ? undefined : await operatorProblem();
+  if (problem !== undefined) return problem;
   try {
     // Once, because parallel processes would overwrite each other's executables.
     const image = await deployableImage();
@@ -39,10 +45,13 @@ export async function stopCluster(): Promise<void> {
   await runCluster("down");
 }
 
-/** The names of the Deployments that run an operator with this API. */
-async function installedOperator(): Promise<string> {
-  const namespace = "pulumi-kubernetes-operator";
-  const query = ["get", "deployments", "--namespace", namespace, "--output=name"];
-  const child = Bun.spawn(kubectlCommand(...query), { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
-  return (await new Response(child.stdout).text()).trim();
+/** Why tests cannot use the cluster of the user; undefined if they can. */
+export async function operatorProblem(read: typeof readDeployments = readDeployments): Promise<string | undefined> {
+  try {
+    const [operator] = installedOperators(await read());
+    return operator && `${describeOperator(operator)}, and would reconcile the Stacks of tests: uninstall it`;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return `whether the cluster of CLUSTER_KUBECONFIG has an operator is unknown: ${reason}`;
+  }
 }
