@@ -20,6 +20,11 @@ describe("a pod whose node may be lost", () => {
       outcome: "nodeLost",
       contains: "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
     },
+    "is checked less often, the longer it is lost": {
+      when: [notReady(1200), pod({ ...terminating, ...overdue(1200) }), set(), update("waiting")],
+      outcome: "nodeLost",
+      requeueAfterMs: 300_000,
+    },
     "is requeued for when the time is over, before that": {
       when: [notReady(), pod({ ...terminating, terminatingSince: ago(30), ...overdue(290) }), set(), update("waiting")],
       outcome: "rolling",

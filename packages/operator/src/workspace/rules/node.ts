@@ -3,7 +3,7 @@ import { lostNodeAt, lostNodeMessage } from "../../shared/pods/lost-node.ts";
 import * as messages from "../messages.ts";
 import type { Outcome } from "../outcome.ts";
 import { isBackedOff, isIdle, runningUpdate, type WorkspaceView } from "../view.ts";
-import { decide, intervals, type WorkspaceRule } from "./decision.ts";
+import { decide, intervals, problemPause, type WorkspaceRule } from "./decision.ts";
 
 /** The StatefulSet creates no other pod before this one is deleted. If an Update runs in it, the Update reports this. */
 export const nodeLost: WorkspaceRule = (view) => {
@@ -11,7 +11,7 @@ export const nodeLost: WorkspaceRule = (view) => {
   if (!pod?.overdue || runningUpdate(view) || isIdle(view) || isBackedOff(view)) return undefined;
   if (now < lostNodeAt(pod.overdue, lostNodeAfterMs)) return undefined;
   const message = lostNodeMessage(pod.overdue, messages.noOtherPod);
-  return decide({ kind: "nodeLost", message }, intervals.safety);
+  return decide({ kind: "nodeLost", message }, problemPause(view));
 };
 
 /** The grace period is for runs. An agent that ignores its termination would occupy its node for all of it. */

@@ -57,6 +57,14 @@ describe("an invalid spec is reported", () => {
       outcome: "misconfigured",
       contains: "spec.podTemplate.spec.hostNetwork is true",
     },
+    "and checked less often, the longer a template is invalid": {
+      when: [
+        specified({ podTemplate: { spec: { hostNetwork: true } }, stacks: [{ name: "a" }], local: { dir: "/a" } }),
+        notReady(1200),
+      ],
+      outcome: "misconfigured",
+      requeueAfterMs: 300_000,
+    },
     "if a template removes the Pulumi container": {
       when: [
         specified({

@@ -3,7 +3,7 @@ import { describeProblems } from "@pko/api";
 
 import * as messages from "../messages.ts";
 import { isServing, type WorkspaceView } from "../view.ts";
-import { decide, intervals, missingPause, problemPause, type Decision, type WorkspaceRule } from "./decision.ts";
+import { decide, missingPause, problemPause, type Decision, type WorkspaceRule } from "./decision.ts";
 
 export const deleted: WorkspaceRule = ({ workspace }) =>
   workspace.metadata.deletionTimestamp
@@ -25,10 +25,11 @@ export const specInvalid: WorkspaceRule = (view) => {
   return decide({ kind: "misconfigured", message: describeProblems(spec.problems) }, afterMs);
 };
 
-export const templateInvalid: WorkspaceRule = ({ inputs }) => {
+export const templateInvalid: WorkspaceRule = (view) => {
+  const { inputs } = view;
   if (!inputs || inputs.pod.ok) return undefined;
   const { problems, reason } = inputs.pod;
-  return decide({ kind: "misconfigured", message: problems.join("\n"), ...(reason && { reason }) }, intervals.recheck);
+  return decide({ kind: "misconfigured", message: problems.join("\n"), ...(reason && { reason }) }, problemPause(view));
 };
 
 /** A prepared workspace stays ready even if its source no longer exists. */
