@@ -60,10 +60,10 @@ describe("an invalid spec is reported", () => {
     "and checked less often, the longer a template is invalid": {
       when: [
         specified({ podTemplate: { spec: { hostNetwork: true } }, stacks: [{ name: "a" }], local: { dir: "/a" } }),
-        notReady(1200),
+        notReady(3600),
       ],
       outcome: "misconfigured",
-      requeueAfterMs: 300_000,
+      requeueAfterMs: 600_000,
     },
     "if a template removes the Pulumi container": {
       when: [
