@@ -14,7 +14,7 @@ test("the reports of jobs that end at the same time add up", async () => {
     const jobs = ["one", "two", "three"].map((name) => ({ name, files, suite: "unit", isExclusive: false }) as const);
     const environment = Promise.resolve({ temporary, env: {} });
     const { passed, failed } = await runPool([{ jobs, environment }], { width: 3 }, runJob);
-    expect({ passed, failed }).toEqual({ passed: 18, failed: 0 });
+    expect({ passed, failed }).toEqual({ passed: 21, failed: 0 });
   } finally {
     rmSync(temporary, { recursive: true, force: true });
   }

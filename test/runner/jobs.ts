@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { goProgramEnv } from "@pko/cluster";
 
-import { addReports, brokenReport, parseReport, summary, type Report } from "./report.ts";
+import { addReports, brokenReport, parseReport, seedLines, summary, type Report } from "./report.ts";
 import { repositoryRoot, type Job } from "./suites.ts";
 
 export interface JobEnvironment {
@@ -43,6 +43,7 @@ export async function runJob(job: Job, { temporary, env }: JobEnvironment): Prom
   if (report.failed > 0) console.log(`\n${stdout}${stderr}`);
   const cpu = Math.round(Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6);
   console.log(`${report.failed > 0 ? "✗" : "✓"} ${job.name} (${seconds} s, ${cpu} s of CPU): ${summary(report)}`);
+  for (const line of seedLines(stdout)) console.log(`    ${line}`);
   return report;
 }
 

@@ -1,7 +1,7 @@
 /** The summary of a run is computed from the reports of its processes. */
 import { expect, test } from "bun:test";
 
-import { addReports, brokenReport, parseReport, skippedReport, slowest, summary } from "./report.ts";
+import { addReports, brokenReport, parseReport, seedLines, skippedReport, slowest, summary } from "./report.ts";
 
 const xml = `<?xml version="1.0"?>
 <testsuites name="bun test" tests="4" assertions="3" failures="1" skipped="1" time="3.5">
@@ -46,4 +46,17 @@ test("a process without a report is a failure", () => {
 
 test("an empty report counts nothing", () => {
   expect(summary(parseReport(""))).toBe("0 passed, 0 failed");
+});
+
+test("shows each seed once, with what it is for", () => {
+  const output = `a.test.ts:
+    queue: TEST_SEED=7
+    pods, and Stacks: views: TEST_SEED=4
+(pass) waits (TEST_SEED=3)
+    slots: TEST_SEED=7
+    queue: TEST_SEED=7
+    repeat it: TEST_SEED=5 make test
+`;
+  expect(seedLines(output)).toEqual(["TEST_SEED=7: queue, slots", "TEST_SEED=4: pods, and Stacks: views"]);
+  expect(seedLines("")).toEqual([]);
 });

@@ -69,6 +69,12 @@ export function slowest({ tests }: Report, count: number): string[] {
   return sorted.map(({ seconds, location, name }) => `${seconds.toFixed(1).padStart(7)} s  ${location} ${name}`);
 }
 
+/** The seeds that tests printed (`packages/kube/testing/seed.ts`), with what each is for: `TEST_SEED=1: queue, slots`. */
+export function seedLines(output: string): string[] {
+  const bySeed = Map.groupBy(output.matchAll(/^ {4}(\S.*): (TEST_SEED=-?\d+)$/gm), ([, , seed = ""]) => seed);
+  return Array.from(bySeed, ([seed, lines]) => `${seed}: ${[...new Set(lines.map(([, what]) => what))].join(", ")}`);
+}
+
 /** The line that CI parses. */
 export function summary({ passed, failed, skipped }: Report): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;

@@ -1,9 +1,13 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 
 import { newSeed, randomForKeys, testSeed } from "./seed.ts";
 
 const given = process.env["TEST_SEED"];
+let print = spyOn(console, "log");
+// `make test` would show what these tests print as seeds.
+beforeEach(() => void (print = spyOn(console, "log").mockImplementation(() => undefined)));
 afterEach(() => {
+  print.mockRestore();
   if (given === undefined) delete process.env["TEST_SEED"];
   else process.env["TEST_SEED"] = given;
 });
@@ -11,12 +15,14 @@ afterEach(() => {
 describe("the seed of a test", () => {
   test("is TEST_SEED if it is set", () => {
     process.env["TEST_SEED"] = "42";
-    expect(testSeed("test")).toBe(42);
+    expect(testSeed("test", 4)).toBe(42);
+    expect(print).toHaveBeenCalledWith("    test: TEST_SEED=42");
   });
 
   test("is always the same otherwise, unless it has to be new", () => {
     delete process.env["TEST_SEED"];
     expect(testSeed("test")).toBe(testSeed("test"));
+    expect(testSeed("test", 4)).toBe(4);
     expect(new Set(Array.from({ length: 10 }, () => newSeed("test"))).size).toBeGreaterThan(1);
   });
 

@@ -1,22 +1,8 @@
-/** Random tests that can be repeated: each prints its seed, and TEST_SEED sets it. */
+/** Random tests that can be repeated. */
+import { newSeed, testSeed } from "../../kube/testing/seed.ts";
 import { seededRandom, type SeededRandom } from "../../kube/testing/seeded-random.ts";
 
-export { seededRandom, type SeededRandom };
-
-/** TEST_SEED, or the same for every run, so that one change does not fail because of a mistake that another one made. */
-export const testSeed = (what: string): number => readSeed(what, 1);
-
-/** TEST_SEED, or a new one, for what runs for a long time to find new failures. */
-export const newSeed = (what: string): number => readSeed(what, Math.floor(Math.random() * 1_000_000));
-
-/** Prints the seed before the test, because a test that fails prints nothing afterwards. */
-function readSeed(what: string, otherwise: number): number {
-  const given = process.env["TEST_SEED"];
-  const seed = given === undefined ? otherwise : Number(given);
-  if (!Number.isSafeInteger(seed)) throw new Error(`TEST_SEED=${given} is not an integer`);
-  console.log(`    ${what}: TEST_SEED=${seed}`);
-  return seed;
-}
+export { newSeed, seededRandom, testSeed, type SeededRandom };
 
 /**
  * Random numbers for each key. The numbers of a key do not depend on those of others, so the same seed gives the same numbers

@@ -3,7 +3,7 @@
  * before or after their writes. The invariants always hold, and when the changes end, the Stack settles.
  */
 import { describe, expect, test } from "bun:test";
-import { checkStatus } from "@pko/testkit";
+import { checkStatus, testSeed } from "@pko/testkit";
 
 import { unavailable, type SourceView } from "../../../packages/operator/src/sources/source-view.ts";
 import { planStack } from "../../../packages/operator/src/stack/rules/index.ts";
@@ -96,9 +96,11 @@ function randomSetting(chance: Chance): Setting {
   };
 }
 
+const firstSeed = testSeed("views and histories of Stacks");
+
 describe("any view", () => {
   test("20,000 of them: no exception, a valid status, no finalizer removed too early, no secret shown", () => {
-    const chance = new Chance(1);
+    const chance = new Chance(firstSeed);
     for (let round = 0; round < 20_000; round++) {
       const view = viewOf(randomSetting(chance));
       const plan = planStack(view);
@@ -121,7 +123,7 @@ describe("any view", () => {
   }, 180_000);
 
   test("5,000 of them with requests for approvals: nothing that changes resources is created without an approved plan", () => {
-    const chance = new Chance(3);
+    const chance = new Chance(firstSeed + 2);
     let created = 0;
     for (let round = 0; round < 5000; round++) {
       const view = viewOf(withRequest(chance, randomSetting(chance)));
@@ -138,7 +140,7 @@ describe("any view", () => {
   }, 180_000);
 
   test("the same view leads to the same plan, and a written status is not changed again", () => {
-    const chance = new Chance(2);
+    const chance = new Chance(firstSeed + 1);
     for (let round = 0; round < 5000; round++) {
       const view = viewOf(randomSetting(chance));
       const plan = planStack(view);
@@ -159,7 +161,7 @@ interface Histories {
 /** Each has 60 passes with disturbances, and 60 more without. */
 function histories(count: number, options: Histories = {}): World[] {
   return Array.from({ length: count }, (_, index) => {
-    const chance = new Chance(index + 1);
+    const chance = new Chance(firstSeed + index);
     const world = new World(chance, options);
     for (let pass = 0; pass < 60 && !world.isDeleted; pass++) {
       world.pass(chance.of(["never", "never", "never", "before", "after"]));
@@ -203,7 +205,8 @@ describe("any history", () => {
     console.log(
       `    ${created} updates, ${deleted} Stacks deleted, ${resting.length} settled, ${corrected} corrections`,
     );
-    expect(Math.min(deleted, resting.length)).toBeGreaterThan(100);
+    // About half of what seeds usually lead to.
+    expect(Math.min(deleted, resting.length)).toBeGreaterThan(50);
     expect(corrected).toBeGreaterThan(50);
   }, 180_000);
 
@@ -217,6 +220,6 @@ describe("any history", () => {
     console.log(
       `    ${uses} Approvals used, ${releases} released, ${refusals} updates refused, ${resting.length} settled`,
     );
-    expect(Math.min(uses ?? 0, releases ?? 0, refusals ?? 0, resting.length)).toBeGreaterThan(20);
+    expect(Math.min(uses ?? 0, releases ?? 0, refusals ?? 0, resting.length)).toBeGreaterThan(10);
   }, 180_000);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { fairQueue, type FairQueue } from "./fair-queue.ts";
+import { testSeed } from "../../testing/seed.ts";
 import { seededRandom } from "../../testing/seeded-random.ts";
 
 function drain(queue: FairQueue): string[] {
@@ -37,8 +38,10 @@ test("a namespace that is queued again gets its turn after those that waited", (
   expect(drain(queue)).toEqual(["b/1", "c/1", "a/2"]);
 });
 
-for (let seed = 1; seed <= 50; seed++) {
-  test(`no key waits longer than its position times the namespaces, and none is lost (seed ${seed})`, () => {
+const firstSeed = testSeed("fair queue");
+
+for (let seed = firstSeed; seed < firstSeed + 50; seed++) {
+  test(`no key waits longer than its position times the namespaces, and none is lost (TEST_SEED=${seed})`, () => {
     const random = seededRandom(seed);
     const namespaces = 1 + random.below(8);
     const queue = fairQueue();

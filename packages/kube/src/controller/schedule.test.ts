@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 
 import { manualClock, type ManualClock } from "../manual-clock.ts";
+import { testSeed } from "../../testing/seed.ts";
 import { seededRandom } from "../../testing/seeded-random.ts";
 import { Schedule } from "./schedule.ts";
 
@@ -18,7 +19,7 @@ const after = (ms: number): number => clock.monotonic() + ms;
 
 describe("keys are due", () => {
   test("in the order of their times, however they were added", async () => {
-    const random = seededRandom(1);
+    const random = seededRandom(testSeed("schedule"));
     const times = Array.from({ length: 500 }, (_, index) => ({ key: `k${index}`, ms: 1 + random.next() * 1000 }));
     for (const { key, ms } of times) schedule.add(key, after(ms));
     await clock.advance(2000);
