@@ -1,4 +1,5 @@
 /** Everything that end-to-end tests share. */
+export * from "./harness/agent-logs.ts";
 export * from "./harness/classes.ts";
 export * from "./harness/cli.ts";
 export * from "./harness/cluster.ts";

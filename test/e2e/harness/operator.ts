@@ -26,10 +26,15 @@ export interface Operator {
 export async function assertCleanLogs(namespace: string, selector: string): Promise<void> {
   await kubectl(["rollout", "status", "deployment", "-n", namespace, "-l", selector, "--timeout=120s"]);
   const { items } = await (await clusterClient()).list(builtin.pods, { namespace, labelSelector: selector });
-  const names = items.flatMap(({ metadata }) =>
-    metadata.deletionTimestamp === undefined ? [metadata.name ?? ""] : [],
+  const pods = items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const logs = await Promise.all(
+    pods.flatMap(({ metadata, status }) => {
+      const read = ["logs", metadata.name ?? "", "-n", namespace];
+      const hasRestarted = status?.containerStatuses?.some(({ restartCount }) => restartCount > 0);
+      // What crashed logged why before the restart.
+      return hasRestarted ? [kubectl([...read, "--previous"]), kubectl(read)] : [kubectl(read)];
+    }),
   );
-  const logs = await Promise.all(names.map((name) => kubectl(["logs", name, "-n", namespace])));
   assertCleanLog(logs.join("\n"));
 }
 

@@ -8,7 +8,7 @@ import type { Client } from "@pko/kube";
 import { afterAll, beforeAll } from "bun:test";
 
 import type { Watches } from "../../integration/harness/watches.ts";
-import { agentErrors, assertNoErrors } from "../../logs/errors.ts";
+import { agentLogs, assertCleanAgentLogs } from "./agent-logs.ts";
 import {
   deleteStacks,
   installApi,
@@ -19,7 +19,6 @@ import {
   type Place,
 } from "./cluster.ts";
 import { startOperator, type Operator, type OperatorSettings } from "./operator.ts";
-import { agentLogs } from "./stacks.ts";
 
 /** Building images can take most of this time. */
 const openingMs = 600_000;
@@ -134,10 +133,6 @@ class Scene implements Place, AsyncDisposable {
     return place;
   }
 
-  async #checkAgents(place: Place): Promise<void> {
-    assertNoErrors(agentErrors((await agentLogs(place)).join("\n")), this.#options.agentErrors);
-  }
-
   #places(): Place[] {
     return [this.#first, this.#second].filter((place) => place !== undefined);
   }
@@ -163,7 +158,7 @@ class Scene implements Place, AsyncDisposable {
     await this.#opening?.catch(() => undefined);
     const places = this.#places();
     // Before the Stacks are deleted, because their pods are deleted with them.
-    const checks = places.map((place) => () => this.#checkAgents(place));
+    const checks = places.map((place) => () => assertCleanAgentLogs(place, this.#options.agentErrors));
     const stacks = places.map((place) => () => deleteOrExplain(place));
     const errors: unknown[] = [];
     for (const cleanUp of [...checks, ...stacks, ...this.#cleanups.splice(0).toReversed()]) {

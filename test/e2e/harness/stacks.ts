@@ -1,11 +1,11 @@
 /** Reads Stacks and their pods, waits for their status, and requests updates. */
-import { autoComponentLabel, reconcileRequestAnnotation, type Stack, type Update } from "@pko/api";
-import { builtin, isBadRequest, isNotFound, isTransient, podLogs } from "@pko/kube";
+import { reconcileRequestAnnotation, type Stack, type Update } from "@pko/api";
+import { builtin } from "@pko/kube";
 import { stacks, updates } from "@pko/operator/kinds";
 import { waitFor } from "@pko/testkit";
 import { expect } from "bun:test";
 
-import { at, clusterCredentials, kubectl, readSecret, type Place } from "./cluster.ts";
+import { at, kubectl, readSecret, type Place } from "./cluster.ts";
 
 export async function getStack({ client, namespace }: Place, name: string): Promise<Stack> {
   return await client.get(stacks, { name, namespace });
@@ -122,31 +122,6 @@ export async function reconcileAndWait(place: Place, name: string, request: stri
 export async function execInPod(place: Place, stack: string, script: string): Promise<string> {
   const container = ["exec", `${stack}-workspace-0`, ...at(place), "-c", "pulumi"];
   return await kubectl([...container, "--", "sh", "-c", script]);
-}
-
-export async function agentLog({ namespace }: Place, stack: string): Promise<string> {
-  return await podLog(namespace, `${stack}-workspace-0`);
-}
-
-async function podLog(namespace: string, name: string): Promise<string> {
-  let log = "";
-  const chunks = podLogs(await clusterCredentials(), { namespace, name }, { container: "pulumi" });
-  for await (const chunk of chunks) log += chunk;
-  return log;
-}
-
-/** The logs of all workspace pods of the namespace that have one: not of pods that have not started, or whose node is lost. */
-export async function agentLogs({ client, namespace }: Place): Promise<string[]> {
-  const labelSelector = `${autoComponentLabel}=workspace`;
-  const { items } = await client.list(builtin.pods, { namespace, labelSelector });
-  return await Promise.all(items.map(({ metadata }) => podLog(namespace, metadata.name ?? "").catch(emptyLogAfter)));
-}
-
-/** Other errors than these must not count as a log without errors. */
-function emptyLogAfter(error: unknown): string {
-  // The pod is gone, its container has not started, or its node does not respond.
-  if (isNotFound(error) || isBadRequest(error) || isTransient(error)) return "";
-  throw error;
 }
 
 /** Force-deletes the pod, without a grace period. */
