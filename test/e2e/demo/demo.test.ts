@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { attempt, clusterKubeconfig, kubectlCommand, repositoryRoot } from "@pko/cluster";
+import { operatorNamespace } from "@pko/install";
 
-import { kubectl, publishedImage } from "../harness.ts";
+import { assertCleanAgentLogs, assertCleanLogs, clusterClient, kubectl, publishedImage } from "../harness.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -33,6 +34,12 @@ function machineWithoutGo(): Environment {
 
 /** Otherwise the printed commands have these too, from the environment of the tests or `make test CONTEXT=name`. */
 const onlyGiven: Environment = { CONTEXT: "", REGISTRY: "", MAKEFLAGS: "" };
+
+/** Of the operator and of the agents that exist now: their pods are deleted after the tests. */
+async function expectCleanLogs(): Promise<void> {
+  await assertCleanLogs(operatorNamespace, `app.kubernetes.io/name=${operatorNamespace}`);
+  await assertCleanAgentLogs({ client: await clusterClient(), namespace: "default" });
+}
 
 describe("make demo", () => {
   afterAll(async () => {
@@ -66,6 +73,7 @@ describe("make demo", () => {
     const [setup = ""] = /export KUBECONFIG=.*/.exec(output) ?? [];
     const get = await attempt(["sh", "-c", `${setup}; kubectl pulumi get shop`]);
     expect(get.stdout + get.stderr).toMatch(/State: +Ready/);
+    await expectCleanLogs();
   }, 600_000);
 
   test("can be repeated after an interrupted tour, on a cluster of the user's own: with kubectl from the PATH, without Go, and building nothing of Kubernetes", async () => {
@@ -86,6 +94,7 @@ describe("make demo", () => {
     expect(output).toContain("kubectl delete -f deploy/quickstart/install.yaml ");
     expect(existsSync(join(folder, "cache"))).toBe(false);
     expect(code).toBe(0);
+    await expectCleanLogs();
   }, 600_000);
 
   test("neither changes nor deletes an object that no demo has created", async () => {

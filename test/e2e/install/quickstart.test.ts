@@ -10,6 +10,7 @@ import { waitFor } from "@pko/testkit";
 
 import {
   applyTo,
+  assertCleanAgentLogs,
   assertCleanLogs,
   isReady,
   kubectl,
@@ -70,6 +71,7 @@ test(
     });
     await stackUntil(place, "quickstart", isReady);
     await assertCleanLogs(operatorNamespace, `app.kubernetes.io/name=${operatorNamespace}`);
+    await assertCleanAgentLogs(place);
   },
   slow,
 );

@@ -73,6 +73,7 @@ describe("three running updates", () => {
         what: "both CAs in the Secret of every Workspace",
       });
       await expectRecordedOnce(2);
+      await assertCleanOperatorLogs();
     },
     slow,
   );
@@ -92,6 +93,7 @@ describe("three running updates", () => {
       await kubectl(["scale", ...deployment, "--replicas=1"]);
       await expectRecordedOnce(3);
       expect(await caData()).not.toEqual(before);
+      await assertCleanOperatorLogs();
     },
     slow,
   );
