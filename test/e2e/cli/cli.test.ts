@@ -24,7 +24,7 @@ import {
 } from "../harness.ts";
 
 const slow = 600_000;
-const scene = useScene("cli", { agentErrors: [/conflict/, /locked/] });
+const scene = useScene("cli");
 const cli = new CliUser(() => scene);
 
 const outputs = { text: "hello", password: { "fn::secret": "hunter2" } };
