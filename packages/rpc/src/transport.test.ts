@@ -342,6 +342,7 @@ describe("prepare", () => {
   test("reports phases, then the result, and sends heartbeats in between", async () => {
     async function* messages(): AsyncGenerator<PrepareMessage> {
       yield { type: "phase", phase: "source" };
+      // Longer than `silenceMs`: without heartbeats, the call would end. Both sides have timers of real time.
       await Bun.sleep(4_000);
       yield { type: "phase", phase: "install" };
       const failure = { phase: "install" as const, reason: "installFailed" as const, message: "no", lines: [] };
