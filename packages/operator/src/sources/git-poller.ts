@@ -137,7 +137,7 @@ interface Group extends PollGroup<QueuedPoll> {
   readonly server: string;
   /** The last list, the names that it covers, and when its poll started. */
   listed?: { readonly list: Listed; readonly refs: ReadonlySet<string>; readonly at: number };
-  /** `isSpared`: nothing was polled, because the server rests. */
+  /** `isSpared`: it is only the failure of the server, which rests; this repository was not polled since it was read. */
   failed?: { readonly failure: Failed; readonly at: number; readonly isSpared: boolean };
   /** Whether its last poll was slow. */
   isSlow?: boolean;
@@ -248,7 +248,7 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
 
   /** The shortest interval of the followers counts. Repositories that were first polled together are spread over it, and then do not stay in step. */
   #dueAt(group: Group): number {
-    const retryAfterMs = group.failed ? Math.min(group.failures * retryMs.step, retryMs.most) : Infinity;
+    const retryAfterMs = group.failed ? Math.min(Math.max(1, group.failures) * retryMs.step, retryMs.most) : Infinity;
     const everyMs = Math.min(retryAfterMs, ...group.followers.values().map((follower) => this.#intervalOf(follower)));
     const rested = this.#rests.resting(repositoryOf(group))?.restsUntil ?? -Infinity;
     // What was never polled may be the first that the server responds to.
@@ -355,8 +355,10 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
       delete group.failed;
       group.failures = 0;
     } else {
-      group.failed = { failure: refs, at: poll.at, isSpared: poll.isSpared === true };
-      group.failures++;
+      // One that has failed itself does not become one that was read because a new Stack gets the failure of its server.
+      const isSpared = poll.isSpared === true && group.failed?.isSpared !== false;
+      group.failed = { failure: refs, at: poll.at, isSpared };
+      if (poll.isSpared !== true) group.failures++;
     }
     const changed = [...group.followers].filter(([, each]) => !isSame(resultFor(each, group), each.reported));
     if (poll.wasPushed && changed.length === 0) this.repeatAfterPush(group, poll.at);

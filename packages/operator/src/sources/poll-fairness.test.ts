@@ -58,15 +58,18 @@ function polling(respond: (url: string, second: number) => Response) {
     requests.set(key, { wanted, at: clock.monotonic() });
     poller.follow(key, wanted, { kind: "pending" });
   };
-  /** The longest time without a poll of a repository, in seconds, until now. */
-  const longestPause = (...urls: readonly string[]): number => {
-    const end = { at: clock.monotonic() - start };
+  /** The longest time without a poll of a repository, in seconds, from this second until now. */
+  const longestPauseSince = (second: number, ...urls: readonly string[]): number => {
+    const [from, end] = [second * 1000, { at: clock.monotonic() - start }];
     const pauses = urls.flatMap((url) =>
-      [...polls.filter((poll) => poll.url === url), end].map(({ at }, n, all) => at - (all[n - 1]?.at ?? 0)),
+      [...polls.filter((poll) => poll.url === url && poll.at >= from), end].map(
+        ({ at }, n, all) => at - (all[n - 1]?.at ?? from),
+      ),
     );
     return Math.max(...pauses) / 1000;
   };
-  return { clock, poller, polls, waits, add, ask, longestPause, unanswered: requests };
+  const longestPause = (...urls: readonly string[]): number => longestPauseSince(0, ...urls);
+  return { clock, poller, polls, waits, add, ask, longestPause, longestPauseSince, unanswered: requests };
 }
 
 const numbered = (count: number, name: string): string[] =>
@@ -96,6 +99,22 @@ describe("repositories that fail", () => {
     for (const url of numbered(bad, "bad")) add(keyOf("team", url), url);
     await clock.advance(2 * hourMs);
     expect(longestPause(...healthy)).toBeLessThan(interval);
+  });
+
+  test("do not delay others of the server while more and more Stacks follow them", async () => {
+    const { clock, poller, add, longestPauseSince } = polling((url, second) =>
+      url.includes("bad") && second > 60 ? { afterMs: 20, result: unavailable } : quickly,
+    );
+    const [healthy, failing] = [numbered(1, "good"), numbered(10, "bad")];
+    for (const url of [...healthy, ...failing]) add(keyOf("team", url), url);
+    // The first failures of repositories that were read count for the healthy one, too.
+    await clock.advance(hourMs);
+    for (let round = 0; round < 360; round++) {
+      add("team/new", failing[round % failing.length] ?? "");
+      await clock.advance(10_000);
+      poller.forget("team/new");
+    }
+    expect(longestPauseSince(3600, ...healthy)).toBeLessThan(interval);
   });
 
   test("do not keep a new Stack of the server from a result for long", async () => {
