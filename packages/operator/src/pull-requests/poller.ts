@@ -198,6 +198,10 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadList, FailedList> implem
     };
   }
 
+  protected isServerSuspect({ endpoint }: QueuedPoll): boolean {
+    return this.endpoints.failing(endpoint) !== undefined;
+  }
+
   /** All followers get the failure of a forge that rests. */
   protected isSpared(): boolean {
     return false;

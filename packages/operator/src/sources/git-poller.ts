@@ -14,6 +14,7 @@ import { hostOf, unreachable, unresponsive, type GitRefs, type GitRemote } from 
 import {
   gatherMs,
   GroupPoller,
+  namespacesOf,
   pollAfterPushAt,
   reportedFailures,
   unpolled,
@@ -294,6 +295,11 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
     return group.isSlow === true || !this.#quickHosts[transport].has(group.host, namespace) ? "unproven" : undefined;
   }
 
+  protected isServerSuspect({ group, transport }: QueuedPoll, namespace: string): boolean {
+    const isQuick = this.#quickHosts[transport].has(group.host, namespace);
+    return !isQuick || this.#rests.isServerFailing(group.server, namespace);
+  }
+
   /** While its server rests, a repository is not polled: a Stack that waits for a first result gets that of the server. */
   protected isSpared({ group, isRequested }: QueuedPoll): boolean {
     const resting = isRequested ? undefined : this.#rests.resting(repositoryOf(group));
@@ -416,14 +422,12 @@ function isPushed({ namespace, refs }: Push, key: Key, follower: Follower): bool
   return namespaceOf(key) === namespace && (refs.length === 0 || follower.refs.some((ref) => refs.includes(ref)));
 }
 
-const namespacesOf = ({ followers }: Group): Set<string> => new Set(followers.keys().map(namespaceOf));
-
 /** Whether its last poll read it. */
 const isRead = ({ listed, failed }: Group): boolean => listed !== undefined && (!failed || failed.isSpared);
 
 function repositoryOf(group: Group): RestingRepository & { readonly namespaces: Set<string> } {
   const { id, server } = group;
-  return { id, server, isRead: isRead(group), namespaces: namespacesOf(group) };
+  return { id, server, isRead: isRead(group), namespaces: new Set(namespacesOf(group)) };
 }
 
 /** The start of the poll that led to a result; infinity if there is none. */

@@ -2,7 +2,7 @@
  * What is polled once for all Stacks that follow it: a group. This class has the groups, their timers and queues; what a poll reads,
  * when it is due, and what its result means is up to the subclass. Nothing blocks here.
  */
-import { silentLogger, systemClock, type Clock, type Key, type Logger } from "@pko/kube";
+import { namespaceOf, silentLogger, systemClock, type Clock, type Key, type Logger } from "@pko/kube";
 
 import { Endpoints, type FailedPoll } from "./endpoints.ts";
 import type { Poll, PollQueue, StartedPoll } from "./poll-queue.ts";
@@ -76,6 +76,8 @@ export abstract class GroupPoller<
   protected abstract nextAt(group: Group, now: number): number;
   /** A poll that is due now. */
   protected abstract dueNow(group: Group): QueuedPoll;
+  /** Whether its server is a reason to suspect polls of this namespace: this one, or only others. */
+  protected abstract isServerSuspect(poll: QueuedPoll, namespace: string): boolean;
   /** Whether nothing has to be read, because the server does not respond. */
   protected abstract isSpared(poll: QueuedPoll): boolean;
   protected abstract read(started: StartedPoll<QueuedPoll>, signal: AbortSignal): Promise<Result>;
@@ -154,12 +156,12 @@ export abstract class GroupPoller<
     this.pump(this.queueOf(poll));
   }
 
-  /** If the poll has cleared its host of a suspicion, others that wait are not suspect either. */
+  /** If the result has cleared the server of a suspicion, other polls of it that wait may not be suspect any longer. */
   #record(poll: QueuedPoll, result: Result, start: PollStart): void {
-    const suspected = [...poll.namespaces].filter((namespace) => poll.suspicion(namespace));
+    const suspecting = namespacesOf(poll.group).filter((namespace) => this.isServerSuspect(poll, namespace));
     this.record(poll, result, start);
-    for (const namespace of suspected)
-      if (!poll.suspicion(namespace)) this.queueOf(poll).reconsider(namespace, poll.host);
+    for (const namespace of suspecting)
+      if (!this.isServerSuspect(poll, namespace)) this.queueOf(poll).reconsider(namespace, poll.host);
   }
 
   /** A poll that is scheduled earlier, or waits for a slot, starts after the push. More pushes do not postpone the poll. */
@@ -176,6 +178,11 @@ export abstract class GroupPoller<
     group.pushedAt ??= at;
   }
 }
+
+/** Of the Stacks that follow it now: some may have joined while a poll ran. */
+export const namespacesOf = ({ followers }: Pick<PollGroup<unknown>, "followers">): string[] => [
+  ...new Set(followers.keys().map(namespaceOf)),
+];
 
 /** When a group is polled because of a push; undefined if there is none. */
 export function pollAfterPushAt(

@@ -247,6 +247,57 @@ describe("requested polls of a tenant, one each second", () => {
   );
 });
 
+describe("a poll that waits while suspects hold all of their slots", () => {
+  const [good, bad, waiting] = ["good", "bad", "new"].map((name) => `https://git.example/${name}`) as [
+    string,
+    string,
+    string,
+  ];
+
+  function held() {
+    const scene = polling((url) => {
+      if (url.includes("hole")) return never;
+      return url === bad ? { afterMs: 20, result: unavailable } : { afterMs: 500, result: listed };
+    });
+    const holdAll = async (): Promise<void> => {
+      for (let index = 0; index < 400; index++)
+        scene.add(`hostile${index % 20}/s${index}`, `https://hole-${index}.example/r`);
+      await scene.clock.advance(1000);
+    };
+    const isPolled = (): boolean => scene.polls.some(({ url }) => url === waiting);
+    return { ...scene, holdAll, isPolled };
+  }
+
+  test("starts when another repository of the failing server is read", async () => {
+    const { clock, add, holdAll, isPolled } = held();
+    for (const url of [good, bad]) {
+      add(keyOf("quiet", url), url);
+      await clock.advance(1000);
+    }
+    await holdAll();
+    add(keyOf("quiet", waiting), waiting);
+    await clock.advance(1000);
+    expect(isPolled()).toBe(false);
+    add(keyOf("quiet", good), good, "2");
+    await clock.advance(1000);
+    expect(isPolled()).toBe(true);
+  });
+
+  test("starts when a repository of the host is read that its namespace follows since the read began", async () => {
+    const { clock, add, holdAll, isPolled } = held();
+    add(keyOf("other", good), good);
+    await clock.advance(1000);
+    await holdAll();
+    add(keyOf("other", good), good, "2");
+    await clock.advance(100);
+    for (const url of [good, waiting]) add(keyOf("quiet", url), url);
+    await clock.advance(400);
+    expect(isPolled()).toBe(false);
+    await clock.advance(100);
+    expect(isPolled()).toBe(true);
+  });
+});
+
 test("the first poll of a new host waits for no turn if few servers do not respond", async () => {
   const { clock, add, ask, waits } = polling((url) => (url.includes("hole") ? never : quickly));
   for (let index = 0; index < 60; index++) add(`n${index % 3}/s${index}`, `https://hole-${index}.example/r`);

@@ -45,6 +45,12 @@ export class Rests {
     return own && server && own.restsUntil > server.restsUntil ? own : (server ?? own);
   }
 
+  /** For any of its repositories. */
+  isServerFailing(server: string, namespace: string): boolean {
+    const ids = [true, false].map((isRead) => serverId(namespace, { server, isRead }));
+    return ids.some((id) => this.#endpoints.failing(id) !== undefined);
+  }
+
   isFailing(repository: Omit<RestingRepository, "namespaces">, namespace: string): boolean {
     const ids = [`repository ${repository.id}`, serverId(namespace, repository)];
     return ids.some((id) => this.#endpoints.failing(id) !== undefined);
