@@ -230,3 +230,64 @@ describe("a forge that does not respond", () => {
     expect(poller.latest("a/one", wanted)).toMatchObject({ kind: "failed", problem: "unreachable" });
   });
 });
+
+describe("a forge that responds slowly", () => {
+  const at = (host: string, name: string): ForgeFollow => ({
+    ...wanted,
+    repository: { ...repositoryNamed(name), host, url: `https://${host}/${name}` },
+  });
+
+  /** `secondsOf`: how long a forge takes, by its host. */
+  function served(secondsOf: (host: string) => number) {
+    const clock = manualClock();
+    const start = clock.monotonic();
+    const startedAt: number[] = [];
+    const readAt = new Map<Key, number>();
+    const poller = pullRequestPoller({
+      async list({ host }) {
+        startedAt.push(clock.monotonic() - start);
+        await new Promise<void>((resolve) => void clock.after(secondsOf(host) * 1000, resolve));
+        return atHead(first);
+      },
+      wake: (key) => void readAt.set(key, clock.monotonic()),
+      clock,
+      random: () => 0,
+    });
+    stops.push(() => poller.stop());
+    return { clock, poller, startedAt, readAt };
+  }
+
+  test.each([1, 4, 10])(
+    "delays no other namespace, even with 40 of them in each of %d namespaces",
+    async (namespaces) => {
+      const { clock, poller, readAt } = served((host) => (host.startsWith("slow") ? 29 : 0.02));
+      poller.follow("quiet/first", at("quick.example", "quiet/first"), { kind: "pending" });
+      await clock.advance(1000);
+      for (let index = 0; index < 40 * namespaces; index++)
+        poller.follow(`hostile${index % namespaces}/s${index}`, at(`slow-${index}.example`, "a/b"), {
+          kind: "pending",
+        });
+      await clock.advance(1000);
+      const waits: number[] = [];
+      for (let second = 0; second < 120; second++) {
+        const [key, followedAt]: [Key, number] = [`quiet/s${second}`, clock.monotonic()];
+        poller.follow(key, at("quick.example", key), { kind: "pending" });
+        await clock.advance(1000);
+        waits.push((readAt.get(key) ?? Infinity) - followedAt);
+      }
+      expect(Math.max(...waits)).toBeLessThan(200);
+    },
+  );
+
+  test("and was quick before is read again with the full time after 5 s, once", async () => {
+    const forge = { seconds: 0.02 };
+    const { clock, poller, startedAt } = served(() => forge.seconds);
+    const follow = at("git.example", "a/b");
+    poller.follow("a/one", follow, { kind: "pending" });
+    await clock.advance(1000);
+    forge.seconds = 29;
+    await clock.advance(160_000);
+    expect(startedAt).toEqual([50, 60_050, 65_050, 125_050]);
+    expect(poller.latest("a/one", follow)).toEqual(atHead(first));
+  });
+});

@@ -19,9 +19,9 @@ import {
   type PollGroup,
   type PollStart,
 } from "../sources/group-poller.ts";
-import { inTime } from "../sources/in-time.ts";
 import { pollLogKeys } from "../sources/poll-log-keys.ts";
-import { PollQueue, type Poll, type PollLimits, type StartedPoll } from "../sources/poll-queue.ts";
+import type { Poll, StartedPoll } from "../sources/poll-queue.ts";
+import { isSlowResult, TimedQueue, type Slow, type TimedLimits } from "../sources/timed-queue.ts";
 
 /** A repository at its forge, as one Stack reads it. */
 export interface ForgeRepository {
@@ -89,7 +89,7 @@ interface PollerOptions extends GroupPollerOptions {
   readonly metrics?: Registry;
 }
 
-const limits: PollLimits = {
+const limits: TimedLimits = {
   total: 32,
   perHost: 16,
   perNamespace: 8,
@@ -97,9 +97,9 @@ const limits: PollLimits = {
   suspects: 8,
   suspectsPerHost: 8,
   suspectsPerNamespace: 3,
+  // A list may have several pages.
+  timeoutMs: 30_000,
 };
-/** A list may have several pages. */
-const timeoutMs = 30_000;
 /** The limits of forges are for an hour. */
 const maxRetryAfterMs = 60 * 60_000;
 
@@ -133,12 +133,13 @@ export function pullRequestPoller(options: PollerOptions): PullRequestPoller {
 
 class Poller extends GroupPoller<Group, QueuedPoll, ReadList, FailedList> implements PullRequestPoller {
   readonly #options: PollerOptions;
-  readonly #queue = new PollQueue<QueuedPoll>(limits);
+  readonly #queue: TimedQueue<QueuedPoll>;
   readonly #count: (result: string) => void;
 
   constructor(options: PollerOptions) {
     super(options, maxRetryAfterMs);
     this.#options = options;
+    this.#queue = new TimedQueue(limits, this.clock);
     this.#count = countPolls(options.metrics);
   }
 
@@ -171,7 +172,12 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadList, FailedList> implem
     return concerned.reduce((count, { followers }) => count + followers.size, 0);
   }
 
-  protected queueOf(): PollQueue<QueuedPoll> {
+  override stop(): void {
+    super.stop();
+    this.#queue.forgetHosts();
+  }
+
+  protected queueOf(): TimedQueue<QueuedPoll> {
     return this.#queue;
   }
 
@@ -186,19 +192,21 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadList, FailedList> implem
   }
 
   protected dueNow(group: Group): QueuedPoll {
-    const { namespace, endpoint } = group;
-    const { endpoints } = this;
+    const { namespace, endpoint, isSlow = false } = group;
+    const { host } = group.repository;
     return {
       group,
       namespaces: new Set([namespace]),
-      host: group.repository.host,
+      host,
       endpoint,
       isRequested: false,
-      suspicion: () => (endpoints.failing(endpoint) ? "failing" : undefined),
+      isSlow,
+      suspicion: () =>
+        this.endpoints.failing(endpoint) ? "failing" : this.#queue.suspicion(host, namespace, group.isSlow),
     };
   }
 
-  protected isServerSuspect({ endpoint }: QueuedPoll): boolean {
+  protected isServerFailing({ endpoint }: QueuedPoll): boolean {
     return this.endpoints.failing(endpoint) !== undefined;
   }
 
@@ -207,8 +215,8 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadList, FailedList> implem
     return false;
   }
 
-  protected async read({ poll }: StartedPoll<QueuedPoll>, signal: AbortSignal): Promise<ReadList> {
-    const { group, endpoint } = poll;
+  protected async read(started: StartedPoll<QueuedPoll>, signal: AbortSignal): Promise<ReadList | Slow> {
+    const { group, endpoint } = started.poll;
     // Another repository of the forge may have found out in the meantime that it limits requests.
     const resting = this.endpoints.resting(endpoint);
     if (resting) return { list: resting.failure, isResting: true };
@@ -219,15 +227,18 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadList, FailedList> implem
       return unreachable("the forge could not be read");
     };
     const late = unreachable("the forge did not respond in time");
-    const list = await inTime({ clock: this.clock, timeoutMs, signal, late, failed }, (ending) =>
+    const list = await this.#queue.run(started, { signal, late, failed }, (ending) =>
       this.#options.list(group.repository, { previews, signal: ending }),
     );
-    return { list, isResting: false };
+    return isSlowResult(list) ? list : { list, isResting: false };
   }
 
-  protected record({ group, endpoint }: QueuedPoll, { list: result, isResting }: ReadList, start: PollStart): void {
-    const { at, wasPushed } = start;
-    if (!isResting) this.endpoints.record(endpoint, result, at);
+  protected record(poll: QueuedPoll, { list: result, isResting }: ReadList, { at, wasPushed }: PollStart): void {
+    const { group, endpoint } = poll;
+    if (!isResting) {
+      this.endpoints.record(endpoint, result, at);
+      this.recordEnd(poll, at, result.kind === "listed");
+    }
     this.#count(result.kind === "listed" ? result.kind : result.problem);
     group.lastAt = at;
     if (result.kind === "listed") {

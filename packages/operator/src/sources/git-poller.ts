@@ -22,13 +22,12 @@ import {
   type PollGroup,
   type PollStart,
 } from "./group-poller.ts";
-import { inTime } from "./in-time.ts";
 import { pollLogKeys } from "./poll-log-keys.ts";
 import { pollMetrics, type PollGauges, type PollMetrics } from "./poll-metrics.ts";
-import { PollQueue, type Poll, type PollLimits, type StartedPoll, type Suspicion } from "./poll-queue.ts";
-import { quickMs, QuickHosts } from "./quick-hosts.ts";
+import type { Poll, StartedPoll, Suspicion } from "./poll-queue.ts";
 import { Rests, type RestingRepository } from "./rests.ts";
 import type { SourceProblem } from "./source-view.ts";
+import { isSlowResult, TimedQueue, type Slow, type TimedLimits } from "./timed-queue.ts";
 
 export interface GitFollow extends GitRemote {
   readonly ref: Exclude<GitRef, { kind: "commit" }>;
@@ -72,12 +71,8 @@ interface FoundCommit {
   readonly commit: string;
 }
 
-interface Limits extends PollLimits {
-  readonly timeoutMs: number;
-}
-
 /** A git process takes memory, and a hundred times the CPU time of a request. Two namespaces cannot hold all slots, nor all those of suspects. */
-const limits: Readonly<Record<Transport, Limits>> = {
+const limits: Readonly<Record<Transport, TimedLimits>> = {
   http: {
     total: 256,
     perHost: 32,
@@ -140,8 +135,6 @@ interface Group extends PollGroup<QueuedPoll> {
   listed?: { readonly list: Listed; readonly refs: ReadonlySet<string>; readonly at: number };
   /** `isSpared`: it is only the failure of the server, which rests; this repository was not polled since it was read. */
   failed?: { readonly failure: Failed; readonly at: number; readonly isSpared: boolean };
-  /** Whether its last poll was slow. */
-  isSlow?: boolean;
   /** Whether the second poll is scheduled, at a random time. */
   isSpread?: boolean;
 }
@@ -161,15 +154,14 @@ export function gitPoller(options: GitPollerOptions): GitPoller {
 class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements GitPoller {
   readonly #options: GitPollerOptions;
   readonly #metrics: PollMetrics | undefined;
-  readonly #queues: Readonly<Record<Transport, PollQueue<QueuedPoll>>>;
-  readonly #quickHosts: Readonly<Record<Transport, QuickHosts>>;
+  readonly #queues: Readonly<Record<Transport, TimedQueue<QueuedPoll>>>;
   readonly #rests: Rests;
 
   constructor(options: GitPollerOptions) {
     super(options);
     this.#options = options;
-    this.#queues = { http: new PollQueue(limits.http), git: new PollQueue(limits.git) };
-    this.#quickHosts = { http: new QuickHosts(this.clock), git: new QuickHosts(this.clock) };
+    const queue = (transport: Transport) => new TimedQueue<QueuedPoll>(limits[transport], this.clock);
+    this.#queues = { http: queue("http"), git: queue("git") };
     this.#rests = new Rests(this.endpoints);
     this.#metrics = options.metrics && pollMetrics(options.metrics, () => this.#gauges());
   }
@@ -221,10 +213,10 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
 
   override stop(): void {
     super.stop();
-    for (const hosts of Object.values(this.#quickHosts)) hosts.clear();
+    for (const queue of Object.values(this.#queues)) queue.forgetHosts();
   }
 
-  protected queueOf({ transport }: QueuedPoll): PollQueue<QueuedPoll> {
+  protected queueOf({ transport }: QueuedPoll): TimedQueue<QueuedPoll> {
     return this.#queues[transport];
   }
 
@@ -288,16 +280,14 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
     };
   }
 
-  /** A new host must show first that it is quick. */
   #suspicion(group: Group, transport: Transport, namespace: string): Suspicion | undefined {
-    const { id, server } = group;
+    const { id, server, host, isSlow } = group;
     if (this.#rests.isFailing({ id, server, isRead: isRead(group) }, namespace)) return "failing";
-    return group.isSlow === true || !this.#quickHosts[transport].has(group.host, namespace) ? "unproven" : undefined;
+    return this.#queues[transport].suspicion(host, namespace, isSlow);
   }
 
-  protected isServerSuspect({ group, transport }: QueuedPoll, namespace: string): boolean {
-    const isQuick = this.#quickHosts[transport].has(group.host, namespace);
-    return !isQuick || this.#rests.isServerFailing(group.server, namespace);
+  protected isServerFailing({ group }: QueuedPoll, namespace: string): boolean {
+    return this.#rests.isServerFailing(group.server, namespace);
   }
 
   /** While its server rests, a repository is not polled: a Stack that waits for a first result gets that of the server. */
@@ -311,48 +301,35 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
     return true;
   }
 
-  protected async read({ poll, isSuspect }: StartedPoll<QueuedPoll>, signal: AbortSignal): Promise<ReadRefs> {
-    const { group, transport } = poll;
+  protected async read(started: StartedPoll<QueuedPoll>, signal: AbortSignal): Promise<ReadRefs | Slow> {
+    const { group, transport } = started.poll;
     const refs = [...new Set(group.followers.values().flatMap((follower) => follower.refs))].toSorted();
-    const timeoutMs = isSuspect ? limits[transport].timeoutMs : quickMs;
     const failed = (error: unknown): GitRefs => {
       const keys = pollLogKeys(group.host, group.followers.keys());
       this.log.error("polling a repository failed unexpectedly", { ...keys, error });
       return { ...unreachable, message: "the repository could not be polled" };
     };
-    const deadline = { clock: this.clock, timeoutMs, signal, late: isSuspect ? unresponsive : slow, failed };
-    const result = await inTime<ReadRefs["result"]>(deadline, (ending) =>
+    const deadline = { signal, late: unresponsive, failed };
+    const result = await this.#queues[transport].run<ReadRefs["result"]>(started, deadline, (ending) =>
       this.#options.lister.list(group.remote, { refs, transport, signal: ending }),
     );
-    return { result, refs: new Set(refs) };
+    return isSlowResult(result) ? result : { result, refs: new Set(refs) };
   }
 
   protected record(poll: QueuedPoll, { result, refs }: ReadRefs, start: PollStart): void {
-    const { group } = poll;
-    if (result.kind !== "needsGit" && result.kind !== "slow") {
-      this.#finish(poll, result, { ...start, refs });
-      return;
-    }
-    if (result.kind === "slow") this.#recordSlow(poll, start.at);
-    if (start.wasPushed) group.pushedAt ??= start.at;
-    this.enqueue(group);
+    if (result.kind === "needsGit") this.repeat(poll, start);
+    else this.#finish(poll, result, { ...start, refs });
   }
 
-  #finish({ group, transport, dueAt }: QueuedPoll, result: GitRefs, poll: PollOf): void {
-    const ms = this.clock.monotonic() - poll.at;
+  #finish(queued: QueuedPoll, result: GitRefs, poll: PollOf): void {
+    const { group, transport, dueAt } = queued;
+    const seconds = (this.clock.monotonic() - poll.at) / 1000;
     const queuedSeconds = (poll.at - dueAt) / 1000;
-    this.#metrics?.recordPoll({ host: group.host, transport, result, seconds: ms / 1000, queuedSeconds });
+    this.#metrics?.recordPoll({ host: group.host, transport, result, seconds, queuedSeconds });
     this.#rests.record(repositoryOf(group), result, poll.at);
-    group.isSlow = ms > quickMs;
-    // Only a list shows that the host has responded: other results may be those of the operator itself.
-    if (!group.isSlow && result.kind === "listed") this.#quickHosts[transport].add(group.host, namespacesOf(group));
+    this.recordEnd(queued, poll.at, result.kind === "listed");
     for (const follower of group.followers.values()) if (follower.notBefore <= poll.at) follower.isRequested = false;
     this.#recordRefs(group, result, poll);
-  }
-
-  #recordSlow({ group, transport }: QueuedPoll, startedAt: number): void {
-    group.isSlow = true;
-    this.#quickHosts[transport].recordSlow(group.host, namespacesOf(group), startedAt);
   }
 
   #recordRefs(group: Group, refs: GitRefs, poll: PollOf): void {
@@ -400,10 +377,8 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
   }
 }
 
-const slow = { kind: "slow" } as const;
-
 interface ReadRefs {
-  readonly result: GitRefs | NeedsGit | typeof slow;
+  readonly result: GitRefs | NeedsGit;
   /** That were requested. */
   readonly refs: ReadonlySet<string>;
 }

@@ -5,7 +5,8 @@
 import { namespaceOf, silentLogger, systemClock, type Clock, type Key, type Logger } from "@pko/kube";
 
 import { Endpoints, type FailedPoll } from "./endpoints.ts";
-import type { Poll, PollQueue, StartedPoll } from "./poll-queue.ts";
+import type { Poll, StartedPoll } from "./poll-queue.ts";
+import { isSlowResult, type Slow, type TimedQueue } from "./timed-queue.ts";
 
 export interface GroupPollerOptions {
   readonly wake: (key: Key) => void;
@@ -19,6 +20,8 @@ export interface PollGroup<QueuedPoll> {
   /** Polls since the last success. */
   failures: number;
   isRunning: boolean;
+  /** Whether its last poll was slow. */
+  isSlow?: boolean;
   /** The poll that waits for a slot. */
   waiting?: QueuedPoll;
   /** A push was reported that no poll has started after. */
@@ -71,16 +74,16 @@ export abstract class GroupPoller<
     this.endpoints = new Endpoints(clock, random, maxRetryAfterMs);
   }
 
-  protected abstract queueOf(poll: QueuedPoll): PollQueue<QueuedPoll>;
+  protected abstract queueOf(poll: QueuedPoll): TimedQueue<QueuedPoll>;
   /** When the next poll is due. */
   protected abstract nextAt(group: Group, now: number): number;
   /** A poll that is due now. */
   protected abstract dueNow(group: Group): QueuedPoll;
-  /** Whether its server is a reason to suspect polls of this namespace: this one, or only others. */
-  protected abstract isServerSuspect(poll: QueuedPoll, namespace: string): boolean;
+  /** Whether its server did not respond last, for this namespace: to this poll, or only to others. */
+  protected abstract isServerFailing(poll: QueuedPoll, namespace: string): boolean;
   /** Whether nothing has to be read, because the server does not respond. */
   protected abstract isSpared(poll: QueuedPoll): boolean;
-  protected abstract read(started: StartedPoll<QueuedPoll>, signal: AbortSignal): Promise<Result>;
+  protected abstract read(started: StartedPoll<QueuedPoll>, signal: AbortSignal): Promise<Result | Slow>;
   protected abstract record(poll: QueuedPoll, result: Result, start: PollStart): void;
 
   forget(key: Key): void {
@@ -135,7 +138,7 @@ export abstract class GroupPoller<
     this.pump(queue);
   }
 
-  protected pump(queue: PollQueue<QueuedPoll>): void {
+  protected pump(queue: TimedQueue<QueuedPoll>): void {
     for (let next = queue.next(); next; next = queue.next()) {
       delete next.poll.group.waiting;
       if (this.isSpared(next.poll)) next.end();
@@ -156,12 +159,34 @@ export abstract class GroupPoller<
     this.pump(this.queueOf(poll));
   }
 
-  /** If the result has cleared the server of a suspicion, other polls of it that wait may not be suspect any longer. */
-  #record(poll: QueuedPoll, result: Result, start: PollStart): void {
-    const suspecting = namespacesOf(poll.group).filter((namespace) => this.isServerSuspect(poll, namespace));
+  /** If the server responds again, other polls of it that wait may not be suspect any longer. */
+  #record(poll: QueuedPoll, result: Result | Slow, start: PollStart): void {
+    if (isSlowResult(result)) {
+      this.#repeatSlow(poll, start);
+      return;
+    }
+    const failing = namespacesOf(poll.group).filter((namespace) => this.isServerFailing(poll, namespace));
     this.record(poll, result, start);
-    for (const namespace of suspecting)
-      if (!this.isServerSuspect(poll, namespace)) this.queueOf(poll).reconsider(namespace, poll.host);
+    for (const namespace of failing)
+      if (!this.isServerFailing(poll, namespace)) this.queueOf(poll).reconsider(namespace, poll.host);
+  }
+
+  #repeatSlow(poll: QueuedPoll, start: PollStart): void {
+    poll.group.isSlow = true;
+    this.queueOf(poll).recordSlow(poll.host, namespacesOf(poll.group), start.at);
+    this.repeat(poll, start);
+  }
+
+  /** The poll has no result, and another one starts as soon as it may. */
+  protected repeat({ group }: QueuedPoll, { at, wasPushed }: PollStart): void {
+    if (wasPushed) group.pushedAt ??= at;
+    this.enqueue(group);
+  }
+
+  /** `isResponse`: see `TimedQueue`. */
+  protected recordEnd(poll: QueuedPoll, startedAt: number, isResponse: boolean): void {
+    const namespaces = namespacesOf(poll.group);
+    poll.group.isSlow = this.queueOf(poll).recordEnd(poll.host, { startedAt, namespaces, isResponse });
   }
 
   /** A poll that is scheduled earlier, or waits for a slot, starts after the push. More pushes do not postpone the poll. */

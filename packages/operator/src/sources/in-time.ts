@@ -1,6 +1,6 @@
 import type { Clock } from "@pko/kube";
 
-interface Deadline<T> {
+export interface Deadline<T> {
   readonly clock: Clock;
   readonly timeoutMs: number;
   /** Ends it as well. */

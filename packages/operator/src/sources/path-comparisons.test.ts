@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { manualClock } from "@pko/kube";
 
 import type { ComparedCommits } from "./git-http.ts";
@@ -44,7 +44,7 @@ test("a Stack is woken if the comparison ended between its two calls", async () 
 });
 
 test("a comparison also waits in the line of another namespace that needs it", async () => {
-  const slow = ["s1", "s2", "s3"];
+  const slow = ["s1", "s2"];
   const { clock, comparisons, started, woken } = opened(slow);
   for (const to of slow) comparisons.follow(`busy/${to}`, [comparison(to, `${to}.example`)]);
   comparisons.follow("busy/web", [comparison("c1")]);
@@ -139,4 +139,62 @@ test("the paths of all comparisons together are limited: the agent compares what
   await clock.advance(0);
   const later = commits.slice(0, 15).map((to) => comparisons.latest(comparison(to, "git.example"))?.kind);
   expect(later).not.toContain("unknown");
+});
+
+describe("a server that responds slowly", () => {
+  /** `secondsOf`: how long a server takes, by its host. */
+  function served(secondsOf: (host: string) => number) {
+    const clock = manualClock();
+    const start = clock.monotonic();
+    const startedAt: number[] = [];
+    const comparedAt = new Map<string, number>();
+    const compare = async ({ url }: { readonly url: string }): Promise<ComparedCommits> => {
+      startedAt.push(clock.monotonic() - start);
+      await new Promise<void>((resolve) => void clock.after(secondsOf(new URL(url).host) * 1000, resolve));
+      return compared;
+    };
+    const wake = (key: string): void => void comparedAt.set(key, clock.monotonic());
+    return { clock, startedAt, comparedAt, comparisons: pathComparisons({ comparer: { compare }, wake, clock }) };
+  }
+
+  test.each([1, 3, 10])(
+    "delays no other namespace, even with 40 of them in each of %d namespaces",
+    async (namespaces) => {
+      const { clock, comparisons, comparedAt } = served((host) => (host.startsWith("slow") ? 19 : 0.02));
+      comparisons.follow("quiet/first", [comparison("first")]);
+      await clock.advance(1000);
+      for (let index = 0; index < 40 * namespaces; index++)
+        comparisons.follow(`hostile${index % namespaces}/s${index}`, [comparison("c1", `slow-${index}.example`)]);
+      await clock.advance(1000);
+      const waits: number[] = [];
+      for (let second = 0; second < 60; second++) {
+        const [key, followedAt] = [`quiet/s${second}`, clock.monotonic()];
+        comparisons.follow(key, [comparison(`c${second}`)]);
+        await clock.advance(1000);
+        waits.push((comparedAt.get(key) ?? Infinity) - followedAt);
+      }
+      expect(Math.max(...waits)).toBeLessThan(200);
+    },
+  );
+
+  test("and was quick before is compared again with the full time after 5 s", async () => {
+    const server = { seconds: 0.02 };
+    const { clock, comparisons, startedAt } = served(() => server.seconds);
+    comparisons.follow("team/web", [comparison("c1")]);
+    await clock.advance(1000);
+    server.seconds = 19;
+    comparisons.follow("team/web", [comparison("c2")]);
+    await clock.advance(5000 + 19_000);
+    expect(startedAt).toEqual([0, 1000, 6000]);
+    expect(comparisons.latest(comparison("c2"))).toEqual(compared);
+  });
+
+  test("does not keep comparisons among the suspects that wait while another one of the server is quick", async () => {
+    const { clock, comparisons, comparedAt } = served((host) => (host.startsWith("slow") ? 19 : 0.02));
+    for (let index = 0; index < 10; index++) comparisons.follow(`quiet/s${index}`, [comparison(`c${index}`)]);
+    for (let index = 0; index < 10; index++)
+      comparisons.follow(`hostile${index}/web`, [comparison("c1", `slow-${index}.example`)]);
+    await clock.advance(200);
+    expect(comparedAt.size).toBe(10);
+  });
 });

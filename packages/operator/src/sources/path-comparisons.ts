@@ -8,11 +8,11 @@ import { contentHash } from "../shared/digest.ts";
 import type { CommitComparer } from "./git-lister.ts";
 import type { ComparedCommits } from "./git-http.ts";
 import { hostOf, type GitRemote } from "./git-remote.ts";
-import { inTime } from "./in-time.ts";
 import { exceeding, sizeOf } from "./kept-paths.ts";
 import { pollLogKeys } from "./poll-log-keys.ts";
-import { PollQueue, type Poll, type PollLimits, type StartedPoll } from "./poll-queue.ts";
+import type { Poll, StartedPoll } from "./poll-queue.ts";
 import type { CommitPair } from "./source-view.ts";
+import { isSlowResult, TimedQueue, type Slow, type TimedLimits } from "./timed-queue.ts";
 
 export type Comparison = GitRemote & CommitPair;
 
@@ -32,18 +32,18 @@ interface ComparisonOptions {
   readonly log?: Logger;
 }
 
-/** A comparison takes a few requests, and up to some 30 MiB of memory if the server is hostile. */
-const limits: PollLimits = {
+/** A comparison takes a few requests, and up to some 30 MiB of memory if the server is hostile. Two namespaces cannot hold all slots of suspects. */
+const limits: TimedLimits = {
   total: 8,
   perHost: 6,
   perNamespace: 3,
   perHostOfNamespace: 3,
-  suspects: 3,
+  suspects: 5,
   suspectsPerHost: 3,
   suspectsPerNamespace: 2,
+  // For all requests of one comparison.
+  timeoutMs: 20_000,
 };
-/** For all requests of one comparison. */
-const timeoutMs = 20_000;
 /** A server that cannot be reached is tried again after these pauses. Then the result is unknown: nobody waits for it forever. */
 const retriesMs = [5000, 15_000, 45_000, 120_000];
 /** A server that names a longer time is tried earlier. */
@@ -62,6 +62,8 @@ interface Entry {
   bytes: number;
   /** Attempts that did not reach the server. */
   failures: number;
+  /** Whether the last attempt was slow. */
+  isSlow: boolean;
   cancelRetry?: () => void;
 }
 
@@ -82,7 +84,7 @@ class Comparisons implements PathComparisons {
   readonly #log: Logger;
   readonly #entries = new Map<string, Entry>();
   readonly #idsOf = new Map<Key, ReadonlySet<string>>();
-  readonly #queue = new PollQueue<QueuedComparison>(limits);
+  readonly #queue: TimedQueue<QueuedComparison>;
   /** Of all entries. */
   #keptBytes = 0;
   #lifetime = new AbortController();
@@ -91,6 +93,7 @@ class Comparisons implements PathComparisons {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#log = options.log ?? silentLogger;
+    this.#queue = new TimedQueue(limits, this.#clock);
   }
 
   latest(wanted: Comparison): ComparedCommits | undefined {
@@ -116,6 +119,7 @@ class Comparisons implements PathComparisons {
     for (const entry of this.#entries.values()) this.#cancel(entry);
     this.#entries.clear();
     this.#idsOf.clear();
+    this.#queue.forgetHosts();
   }
 
   #forget(key: Key, id: string): void {
@@ -157,9 +161,9 @@ class Comparisons implements PathComparisons {
       host,
       endpoint: host,
       isRequested: false,
-      suspicion: () => (entry.failures > 0 ? "failing" : undefined),
+      suspicion: (each) => (entry.failures > 0 ? "failing" : this.#queue.suspicion(host, each, entry.isSlow)),
     };
-    const entry: Entry = { comparison, followers: new Set([key]), poll, bytes: 0, failures: 0 };
+    const entry: Entry = { comparison, followers: new Set([key]), poll, bytes: 0, failures: 0, isSlow: false };
     this.#entries.set(id, entry);
     this.#enqueue(entry);
   }
@@ -173,12 +177,28 @@ class Comparisons implements PathComparisons {
     for (let next = this.#queue.next(); next; next = this.#queue.next()) void this.#run(next, this.#lifetime.signal);
   }
 
-  async #run({ poll, end }: StartedPoll<QueuedComparison>, signal: AbortSignal): Promise<void> {
-    const entry = this.#entries.get(poll.id);
-    const result = entry && (await this.#compare(entry, signal));
-    end();
-    if (entry && !signal.aborted && this.#entries.get(poll.id) === entry && result) this.#record(entry, result);
+  async #run(started: StartedPoll<QueuedComparison>, signal: AbortSignal): Promise<void> {
+    const { id } = started.poll;
+    const entry = this.#entries.get(id);
+    const startedAt = this.#clock.monotonic();
+    const result = entry && (await this.#compare(entry, started, signal));
+    started.end();
+    if (entry && !signal.aborted && this.#entries.get(id) === entry && result) this.#end(entry, result, startedAt);
     this.#pump();
+  }
+
+  #end(entry: Entry, result: ComparedCommits | Slow, startedAt: number): void {
+    const { poll, followers } = entry;
+    const namespaces = new Set([...followers].map(namespaceOf));
+    if (isSlowResult(result)) {
+      entry.isSlow = true;
+      this.#queue.recordSlow(poll.host, namespaces, startedAt);
+      this.#enqueue(entry);
+    } else {
+      const isResponse = result.kind === "compared";
+      entry.isSlow = this.#queue.recordEnd(poll.host, { startedAt, namespaces, isResponse });
+      this.#record(entry, result);
+    }
   }
 
   #record(entry: Entry, result: ComparedCommits): void {
@@ -217,14 +237,19 @@ class Comparisons implements PathComparisons {
     return { kind, reason };
   }
 
-  async #compare({ comparison, followers, poll }: Entry, signal: AbortSignal): Promise<ComparedCommits> {
+  async #compare(
+    { comparison, followers }: Entry,
+    started: StartedPoll<QueuedComparison>,
+    signal: AbortSignal,
+  ): Promise<ComparedCommits | Slow> {
     const { from, to, ...remote } = comparison;
+    const { host } = started.poll;
     const late: ComparedCommits = { kind: "unreachable", reason: "the Git server did not respond in time" };
     const failed = (error: unknown): ComparedCommits => {
-      this.#log.error("comparing two commits failed unexpectedly", { ...pollLogKeys(poll.host, followers), error });
+      this.#log.error("comparing two commits failed unexpectedly", { ...pollLogKeys(host, followers), error });
       return { kind: "unknown", reason: "the commits could not be compared" };
     };
-    return await inTime({ clock: this.#clock, timeoutMs, signal, late, failed }, (ending) =>
+    return await this.#queue.run(started, { signal, late, failed }, (ending) =>
       this.#options.comparer.compare(remote, { from, to }, ending),
     );
   }
