@@ -278,6 +278,31 @@ test("a host that only refuses is not trusted: its processes are as few as those
   expect(polls.filter(({ url }) => !url.endsWith("/refused"))).toHaveLength(2);
 });
 
+test("a poll that waits takes no slot of a namespace whose Stacks have stopped following the repository", async () => {
+  const { clock, poller, polls, add } = polling(never);
+  for (const [namespace, count] of [
+    ["one", 2],
+    ["two", 1],
+    ["noisy", 10],
+  ] as const)
+    for (let index = 0; index < count; index++)
+      add(`${namespace}/s${index}`, { url: `ssh://${namespace}${index}.example/` });
+  await clock.advance(100);
+  const shared = ["shared0", "shared1"];
+  for (const namespace of ["noisy", "quiet"])
+    for (const name of shared) add(`${namespace}/${name}`, { url: `ssh://${name}.example/` });
+  await clock.advance(100);
+  for (const name of shared) poller.forget(`quiet/${name}`);
+  for (const name of ["own0", "own1"]) add(`quiet/${name}`, { url: `ssh://${name}.example/` });
+  await clock.advance(100);
+  polls.length = 0;
+  // The processes that hold all slots of suspects end, and the next ones start.
+  await clock.advance(30_000);
+  const started = polls.map(({ url }) => hostOf(url));
+  expect(started).toContain("own0.example");
+  expect(started).toContain("own1.example");
+});
+
 describe("a git process of a server that was quick", () => {
   async function slowedDown() {
     const waits = { ms: 100 };

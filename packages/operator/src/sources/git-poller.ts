@@ -141,7 +141,6 @@ interface Group extends PollGroup<QueuedPoll> {
 
 /** A poll that is due. */
 interface QueuedPoll extends Poll {
-  readonly namespaces: Set<string>;
   readonly group: Group;
   readonly transport: Transport;
   readonly dueAt: number;
@@ -258,7 +257,6 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
       this.cancel(group);
       this.enqueue(group);
     } else if (!waiting.namespaces.has(namespace)) {
-      waiting.namespaces.add(namespace);
       this.queueOf(waiting).join(waiting, namespace);
       this.pump(this.queueOf(waiting));
     }

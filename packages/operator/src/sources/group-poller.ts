@@ -91,9 +91,18 @@ export abstract class GroupPoller<
     const group = id === undefined ? undefined : this.groups.get(id);
     this.#groupOf.delete(key);
     group?.followers.delete(key);
-    if (id === undefined || !group || group.followers.size > 0) return;
+    if (id === undefined || !group) return;
+    if (group.followers.size > 0) {
+      this.#leaveQueue(group, namespaceOf(key));
+      return;
+    }
     this.cancel(group);
     this.groups.delete(id);
+  }
+
+  #leaveQueue({ waiting, followers }: Group, namespace: string): void {
+    if (!waiting || followers.keys().some((key) => namespaceOf(key) === namespace)) return;
+    this.queueOf(waiting).leave(waiting, namespace);
   }
 
   stop(): void {

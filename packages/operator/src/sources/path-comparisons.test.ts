@@ -56,6 +56,23 @@ test("a comparison also waits in the line of another namespace that needs it", a
   expect(woken).toEqual(["busy/web", "idle/web"]);
 });
 
+test("a comparison that waits takes no slot of a namespace that no longer needs it", async () => {
+  const held = ["i1", "i2", "b1", "b2"];
+  const { clock, comparisons, started } = opened(held);
+  const follow = (key: string, to: string): void => comparisons.follow(key, [comparison(to, `${to}.example`)]);
+  for (const to of ["i1", "i2"]) follow(`idle/${to}`, to);
+  await clock.advance(1000);
+  for (const to of ["b1", "b2", "b3"]) follow(`busy/${to}`, to);
+  follow("idle/web", "b3");
+  comparisons.follow("idle/web", []);
+  follow("idle/api", "i3");
+  await clock.advance(1000);
+  expect(started).toEqual(held);
+  // Only those of this namespace end.
+  await clock.advance(18_000);
+  expect(started).toEqual([...held, "i3"]);
+});
+
 test("a comparison that does not end in time is repeated with longer pauses, and is unknown in the end", async () => {
   const { clock, comparisons, woken, started } = opened(["c1"]);
   comparisons.follow("team/web", [comparison("c1")]);

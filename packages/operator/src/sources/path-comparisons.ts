@@ -71,7 +71,6 @@ type Unreachable = Extract<ComparedCommits, { kind: "unreachable" }>;
 
 interface QueuedComparison extends Poll {
   readonly id: string;
-  readonly namespaces: Set<string>;
 }
 
 export function pathComparisons(options: ComparisonOptions): PathComparisons {
@@ -125,7 +124,13 @@ class Comparisons implements PathComparisons {
   #forget(key: Key, id: string): void {
     const entry = this.#entries.get(id);
     entry?.followers.delete(key);
-    if (!entry || entry.followers.size > 0) return;
+    if (!entry) return;
+    if (entry.followers.size > 0) {
+      const namespace = namespaceOf(key);
+      const isNeeded = [...entry.followers].some((other) => namespaceOf(other) === namespace);
+      if (!isNeeded) this.#queue.leave(entry.poll, namespace);
+      return;
+    }
     this.#cancel(entry);
     this.#entries.delete(id);
   }
@@ -147,7 +152,6 @@ class Comparisons implements PathComparisons {
   /** The comparison waits in the line of this namespace as well. */
   #joinQueue(poll: QueuedComparison, namespace: string): void {
     if (poll.namespaces.has(namespace)) return;
-    poll.namespaces.add(namespace);
     this.#queue.join(poll, namespace);
     this.#pump();
   }

@@ -124,6 +124,27 @@ test("a poll that a second namespace waits for starts when it is the turn of tha
   expect(namesOf(startAll(queue))).toEqual(["a/x/2"]);
 });
 
+test("a poll takes no slot of a namespace that no longer waits for it", () => {
+  const queue = queueOf({ perNamespace: 1 }, "a/x/1", "b/x/1");
+  const [ofA, ofB] = startAll(queue);
+  const shared = pollOf("a+b/x/2");
+  queue.push(shared);
+  queue.leave(shared, "b");
+  ofB?.end();
+  expect(startAll(queue)).toEqual([]);
+  ofA?.end();
+  expect(namesOf(startAll(queue))).toEqual(["a+b/x/2"]);
+});
+
+test("a namespace can leave a poll and join it again, and the poll still starts once", () => {
+  const queue = queueOf({ suspects: 0 }, "a/x/1!");
+  const shared = pollOf("a+b/x/2");
+  queue.push(shared);
+  for (const namespace of ["a", "b"]) queue.leave(shared, namespace);
+  for (const namespace of ["b", "b"]) queue.join(shared, namespace);
+  expect(namesOf(startAll(queue))).toEqual(["a+b/x/2"]);
+});
+
 describe("a poll whose suspicion changes while it waits", () => {
   test("waits for no slot of suspects if its server responds", () => {
     const queue = new PollQueue<TestPoll>({ ...wide, suspects: 0 });
@@ -133,6 +154,17 @@ describe("a poll whose suspicion changes while it waits", () => {
     suspicion = undefined;
     queue.reconsider("a", "x");
     expect(namesOf(startAll(queue))).toEqual(["a/x/1"]);
+  });
+
+  test("does not return to the line of a namespace that no longer waits for it", () => {
+    const queue = new PollQueue<TestPoll>({ ...wide, suspects: 0 });
+    const server: { suspicion?: "failing" } = { suspicion: "failing" };
+    const poll = { ...pollOf("a+b/x/1"), suspicion: () => server.suspicion };
+    queue.push(poll);
+    queue.leave(poll, "a");
+    delete server.suspicion;
+    queue.reconsider("a", "x");
+    expect(startAll(queue)).toEqual([]);
   });
 
   test("does not lose the turns of others", () => {

@@ -5,8 +5,8 @@
  */
 
 export interface Poll {
-  /** The namespaces of the Stacks that wait for it. It starts when it is the turn of any of them, and takes the slots of that one. */
-  readonly namespaces: ReadonlySet<string>;
+  /** The namespaces of the Stacks that wait for it. It starts when it is the turn of any of them, and takes the slots of that one. See `join` and `leave`. */
+  readonly namespaces: Set<string>;
   readonly host: string;
   /** The server, together with the credentials. */
   readonly endpoint: string;
@@ -93,14 +93,26 @@ export class PollQueue<P extends Poll> {
   }
 
   push(poll: P): void {
-    this.#entries.set(poll, { poll, isWaiting: true });
-    for (const namespace of poll.namespaces) this.join(poll, namespace);
+    const entry = { poll, isWaiting: true };
+    this.#entries.set(poll, entry);
+    for (const namespace of poll.namespaces) this.#enter(entry, namespace);
   }
 
-  /** A waiting poll waits in the line of this namespace as well. */
+  /** While the poll waits, it does so in the line of this namespace as well. */
   join(poll: P, namespace: string): void {
+    if (poll.namespaces.has(namespace)) return;
+    poll.namespaces.add(namespace);
     const entry = this.#entries.get(poll);
-    if (!entry) return;
+    if (entry) this.#enter(entry, namespace);
+  }
+
+  /** Nobody in this namespace waits for the poll any longer. Its entry in the line is skipped. */
+  leave(poll: P, namespace: string): void {
+    poll.namespaces.delete(namespace);
+  }
+
+  #enter(entry: Entry<P>, namespace: string): void {
+    const { poll } = entry;
     const { quick, suspects } = this.#namespaces.line(namespace, () => new Lanes<P>());
     const lane = poll.suspicion(namespace) ? suspects : quick;
     const lines = lane.line(poll.host, () => new Rotation<Line<P>>());
@@ -111,7 +123,7 @@ export class PollQueue<P extends Poll> {
   reconsider(namespace: string, host: string): void {
     const lines = this.#namespaces.get(namespace)?.suspects.remove(host);
     for (const line of lines?.all() ?? [])
-      for (const { poll, isWaiting } of line) if (isWaiting) this.join(poll, namespace);
+      for (const entry of line) if (isWaitingIn(entry, namespace)) this.#enter(entry, namespace);
   }
 
   remove(poll: P): void {
@@ -149,14 +161,15 @@ export class PollQueue<P extends Poll> {
 
   #takeFirst(line: Line<P>, namespace: string): StartedPoll<P> | undefined {
     for (let entry = line[0]; entry; entry = line[0]) {
-      const { poll, isWaiting } = entry;
+      const { poll } = entry;
+      const isWaiting = isWaitingIn(entry, namespace);
       const suspicion = isWaiting ? poll.suspicion(namespace) : undefined;
       const lacksSuspectSlot = suspicion && !this.#hasSuspectSlot(poll, namespace);
       if (suspicion === "failing" && !lacksSuspectSlot && !this.#areFree(this.#testSlotsOf(poll, namespace)))
         return undefined;
       line.shift();
       // It has become a suspect while it waited, and no longer waits among the others.
-      if (lacksSuspectSlot) this.join(poll, namespace);
+      if (lacksSuspectSlot) this.#enter(entry, namespace);
       else if (isWaiting) return this.#start(poll, namespace, suspicion);
     }
     return undefined;
@@ -219,6 +232,9 @@ export class PollQueue<P extends Poll> {
 }
 
 const all = "all";
+
+const isWaitingIn = ({ poll, isWaiting }: Entry<Poll>, namespace: string): boolean =>
+  isWaiting && poll.namespaces.has(namespace);
 
 /** Named lines that take turns. Empty ones are dropped. */
 class Rotation<L extends { readonly length: number }> {
