@@ -13,6 +13,20 @@ test("a namespace with very many hosts loses the oldest of its own, and none of 
   expect(hosts.has("git.example.com", "quiet")).toBe(true);
 });
 
+test("a namespace without a quick response for two hours is forgotten, and takes no memory", async () => {
+  const clock = manualClock();
+  const hosts = new QuickHosts(clock);
+  const hourMs = 3_600_000;
+  hosts.add("git.example.com", ["deleted", "kept"]);
+  await clock.advance(1.5 * hourMs);
+  hosts.add("git.example.com", ["kept"]);
+  expect(hosts.has("git.example.com", "deleted")).toBe(true);
+  await clock.advance(hourMs);
+  hosts.add("git.example.com", ["new"]);
+  const namespaces = ["deleted", "kept", "new"];
+  expect(namespaces.map((each) => hosts.has("git.example.com", each))).toEqual([false, true, true]);
+});
+
 test("a host stays quick if it has listed another repository since a slow poll began", async () => {
   const clock = manualClock();
   const hosts = new QuickHosts(clock);
