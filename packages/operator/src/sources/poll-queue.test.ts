@@ -188,6 +188,28 @@ describe("a poll whose suspicion changes while it waits", () => {
   });
 });
 
+describe("polls of 1,000 namespaces that cannot start", () => {
+  const full = ["total", "suspects"] as const;
+  test.each(full)("are not tried one by one if all slots are taken: %s", (limit) => {
+    const reads = { count: 0 };
+    const limits: PollLimits = {
+      ...wide,
+      [limit]: 1,
+      get perNamespace() {
+        reads.count++;
+        return 100;
+      },
+    };
+    const queue = new PollQueue<TestPoll>(limits);
+    for (let index = 0; index < 1000; index++) queue.push(pollOf(`n${index}/h${index}/1~`));
+    startAll(queue);
+    reads.count = 0;
+    expect([queue.next(), reads.count]).toEqual([undefined, 0]);
+    queue.push(pollOf("quick/x/1"));
+    expect(namesOf(startAll(queue))).toEqual(limit === "total" ? [] : ["quick/x/1"]);
+  });
+});
+
 test("suspects of a namespace have a turn, however many others of it wait", () => {
   const others = Array.from({ length: 20 }, (_, index) => `a/x/${index}`);
   const started = namesOf(startAll(queueOf({}, ...others, "a/y/1!", "a/z/1!")));

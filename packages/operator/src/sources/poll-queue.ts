@@ -146,7 +146,12 @@ export class PollQueue<P extends Poll> {
 
   /** Undefined if no poll waits that may start now. */
   next(): StartedPoll<P> | undefined {
+    const { total, suspects } = this.#limits;
+    if (this.#running.of(all) >= total) return undefined;
+    // Thousands of namespaces may have only suspects, and nothing else has to be known about them.
+    const mayStartSuspects = this.#running.of("suspects") < suspects;
     return this.#namespaces.take((namespace, lanes) => {
+      if (!mayStartSuspects && lanes.quick.length === 0) return undefined;
       if (!this.#areFree(this.#slotsOf(namespace))) return undefined;
       return lanes.take((hosts) => {
         if (hosts === lanes.suspects && !this.#areFree(this.#suspectSlotsOf(namespace))) return undefined;
