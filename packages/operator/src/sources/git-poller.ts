@@ -269,7 +269,7 @@ class Poller extends GroupPoller<Group, QueuedPoll, ReadRefs, Failed> implements
       group,
       transport,
       dueAt: this.clock.monotonic(),
-      namespaces,
+      namespaces: new Set(namespaces),
       host: group.host,
       endpoint: `${server} ${isRead}`,
       isRequested: group.followers.values().some((follower) => follower.isRequested),
@@ -398,9 +398,9 @@ function isPushed({ namespace, refs }: Push, key: Key, follower: Follower): bool
 /** Whether its last poll read it. */
 const isRead = ({ listed, failed }: Group): boolean => listed !== undefined && (!failed || failed.isSpared);
 
-function repositoryOf(group: Group): RestingRepository & { readonly namespaces: Set<string> } {
+function repositoryOf(group: Group): RestingRepository {
   const { id, server } = group;
-  return { id, server, isRead: isRead(group), namespaces: new Set(namespacesOf(group)) };
+  return { id, server, isRead: isRead(group), namespaces: namespacesOf(group) };
 }
 
 /** The start of the poll that led to a result; infinity if there is none. */

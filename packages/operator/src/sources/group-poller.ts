@@ -174,7 +174,7 @@ export abstract class GroupPoller<
       this.#repeatSlow(poll, start);
       return;
     }
-    const failing = namespacesOf(poll.group).filter((namespace) => this.isServerFailing(poll, namespace));
+    const failing = [...namespacesOf(poll.group)].filter((namespace) => this.isServerFailing(poll, namespace));
     this.record(poll, result, start);
     for (const namespace of failing)
       if (!this.isServerFailing(poll, namespace)) this.queueOf(poll).reconsider(namespace, poll.host);
@@ -213,10 +213,16 @@ export abstract class GroupPoller<
   }
 }
 
-/** Of the Stacks that follow it now: some may have joined while a poll ran. */
-export const namespacesOf = ({ followers }: Pick<PollGroup<unknown>, "followers">): string[] => [
-  ...new Set(followers.keys().map(namespaceOf)),
-];
+/** Of the Stacks that follow it now: some may have joined while a poll ran. One by one, because few of thousands may be needed. */
+export function* namespacesOf({ followers }: Pick<PollGroup<unknown>, "followers">): Generator<string> {
+  const found = new Set<string>();
+  for (const key of followers.keys()) {
+    const namespace = namespaceOf(key);
+    if (found.has(namespace)) continue;
+    found.add(namespace);
+    yield namespace;
+  }
+}
 
 /** When a group is polled because of a push; undefined if there is none. */
 export function pollAfterPushAt(

@@ -11,8 +11,8 @@ export interface RestingRepository {
   readonly server: string;
   /** Whether the last poll read it. */
   readonly isRead: boolean;
-  /** Of the Stacks that follow it. What the server does to one tenant must not delay another. */
-  readonly namespaces: ReadonlySet<string>;
+  /** Of the Stacks that follow it. What the server does to one tenant must not delay another. Iterated once. */
+  readonly namespaces: Iterable<string>;
 }
 
 export class Rests {
