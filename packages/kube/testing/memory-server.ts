@@ -34,15 +34,17 @@ interface OpenWatch {
 // Like a real API server, shortly before the end.
 const bookmarkMs = 2000;
 
+type WatchDuration = Pick<WatchOptions, "serverTimeoutSeconds">;
+
 interface Faults {
   down?: boolean;
   /** Lists that fail. */
   list?: (options: Pick<ListOptions, "namespace" | "fieldSelector">) => boolean;
   /** How long a list takes. */
   listMs?: number;
-  watch?: (options: Pick<WatchOptions, "serverTimeoutSeconds">) => "end" | undefined;
+  watch?: (options: WatchDuration) => "end" | undefined;
   /** Events that a watch does not send. */
-  drop?: (event: Recorded) => boolean;
+  drop?: (event: Recorded, options: WatchDuration) => boolean;
   /** Events that new watches do not know yet, as with another API server whose cache is older. */
   behind?: (event: Recorded) => boolean;
 }
@@ -183,7 +185,7 @@ export class MemoryServer {
         await this.#pause(watch, 1000, options.signal);
       } else if (next) {
         watch.sent = next.version;
-        if (isIn(options, next.event.object) && !this.faults.drop?.(next)) yield next.event;
+        if (isIn(options, next.event.object) && !this.faults.drop?.(next, options)) yield next.event;
       } else if (left <= 0) {
         return;
       } else if (left <= bookmarkMs && !watch.bookmarked) {

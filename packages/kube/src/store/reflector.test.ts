@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 
 import { Archive } from "./archive.ts";
 import { builtin } from "../client/builtin.ts";
-import type { Client, ListOptions } from "../client/client.ts";
+import type { Client, ListOptions, WatchOptions } from "../client/client.ts";
 import { ApiError } from "../client/errors.ts";
 import { sleep } from "../clock.ts";
 import type { KubeObject, Resource } from "../resource.ts";
@@ -23,6 +23,7 @@ let errors: string[];
 let running: Promise<void>[];
 /** Of all reflectors of a test. */
 let timing: Partial<FeedTiming>;
+let random: () => number;
 
 beforeEach(() => {
   clock = manualClock();
@@ -31,6 +32,7 @@ beforeEach(() => {
   errors = [];
   running = [];
   timing = {};
+  random = seededRandom(1).next;
 });
 afterEach(async () => {
   stop.abort();
@@ -42,6 +44,7 @@ afterEach(async () => {
 async function start(options: ReflectorOptions<ConfigMap> = {}, client = server.client): Promise<Reflector<ConfigMap>> {
   const started = reflector<ConfigMap>(client, builtin.configMaps, {
     clock,
+    random,
     onError: (_, what) => errors.push(what),
     ...options,
     timing: { ...timing, ...options.timing },
@@ -67,6 +70,10 @@ async function timeToSync(reflected: Reflector<ConfigMap>, limitMs = 60_000): Pr
   }
   return clock.now() - from;
 }
+
+/** Whether a comparison reads with this watch what has changed. */
+const isReplay = ({ serverTimeoutSeconds }: Pick<WatchOptions, "serverTimeoutSeconds">): boolean =>
+  serverTimeoutSeconds === replaySeconds;
 
 describe("normal operation", () => {
   test("the first list fills the store, and events keep it in sync", async () => {
@@ -200,7 +207,7 @@ describe.each(sizes)("%s is in sync again within a minute when", (_, ofSize) => 
     server.put("a/x");
     const reflected = await start();
     await clock.advance(3_600_000);
-    server.faults.drop = ({ key }) => key === "a/x";
+    server.faults.drop = ({ key }, watch) => key === "a/x" && !isReplay(watch);
     server.put("a/x");
     await clock.advance(0);
     delete server.faults.drop;
@@ -439,8 +446,8 @@ describe("a large store", () => {
       complete++;
       return false;
     };
-    server.faults.watch = ({ serverTimeoutSeconds }) => {
-      if (serverTimeoutSeconds === replaySeconds) replays++;
+    server.faults.watch = (options) => {
+      if (isReplay(options)) replays++;
       return undefined;
     };
     return reflected;
@@ -515,8 +522,8 @@ describe("a large store", () => {
   test("is not compared completely each time the API server refuses to report the changes", async () => {
     await startLarge();
     server.faults.listMs = 3000;
-    server.faults.watch = ({ serverTimeoutSeconds }) => {
-      if (serverTimeoutSeconds !== replaySeconds) return undefined;
+    server.faults.watch = (options) => {
+      if (!isReplay(options)) return undefined;
       throw new ApiError("watch", { status: 500, reason: "InternalError", message: "" });
     };
     for (let second = 0; second < 3600; second++) await clock.advance(1000);
@@ -677,8 +684,8 @@ describe("if a comparison takes long", () => {
       return false;
     };
     // oxlint-disable-next-line require-yield -- it throws before it yields
-    async function* watch(): AsyncGenerator<never> {
-      await sleep(clock, 50);
+    async function* watch(_: unknown, { signal }: WatchOptions): AsyncGenerator<never> {
+      await sleep(clock, 50, signal);
       rejected++;
       throw new ApiError("watch", { status: 429, reason: "TooManyRequests", message: "" });
     }
@@ -728,7 +735,7 @@ describe("a list in pages", () => {
     };
     const client = { ...server.client, pages };
     const onError = (_: unknown, what: string): void => void errors.push(what);
-    reflected = reflector<ConfigMap>(client, builtin.configMaps, { clock, archive, onError });
+    reflected = reflector<ConfigMap>(client, builtin.configMaps, { clock, random, archive, onError });
     beforeRun();
     running.push(reflected.run(stop.signal));
     await clock.advance(15_000);
@@ -863,15 +870,14 @@ test.each([
     for (let seed = firstSeed; seed < firstSeed + 100; seed++) {
       clock = manualClock();
       server = memoryServer(clock);
-      const numbers = seededRandom(seed);
-      const random = (): number => numbers.next();
-      const reflected = await start({ random });
+      random = seededRandom(seed).next;
+      const reflected = await start();
       const mirror = new Map<string, string>();
       reflected.store.subscribe(({ key, after }) => {
         if (after) mirror.set(key, after.metadata.resourceVersion ?? "");
         else mirror.delete(key);
       });
-      await randomEvents(random);
+      await randomEvents();
       server.clearFaults();
       await timeToSync(reflected, limitMs);
       expect(mirror).toEqual(
@@ -887,7 +893,7 @@ test.each([
 );
 
 /** Changes and faults in random order. */
-async function randomEvents(random: () => number): Promise<void> {
+async function randomEvents(): Promise<void> {
   const name = (): string => `a/${Math.floor(random() * 5)}`;
   const steps = [
     () => server.put(name()),
