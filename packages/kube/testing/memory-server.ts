@@ -24,7 +24,7 @@ interface OpenWatch {
   sent: number;
   /** The version from which the client knows everything, or the last event when the watch began. */
   readonly startedAt: number;
-  readonly endsAt: number;
+  endsAt: number;
   readonly isBehind: (event: Recorded) => boolean;
   bookmarked: boolean;
   frozen: boolean;
@@ -97,6 +97,14 @@ export class MemoryServer {
   cut(): void {
     for (const watch of this.#watches) {
       watch.cut = true;
+      watch.wake();
+    }
+  }
+
+  /** Open watches end without an error, as when the API server stops or reads everything from etcd again. */
+  end(): void {
+    for (const watch of this.#watches) {
+      watch.endsAt = this.#clock.now();
       watch.wake();
     }
   }

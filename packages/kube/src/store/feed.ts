@@ -458,7 +458,10 @@ export class Feed<T extends KubeObject> {
       stopTimer();
     }
     this.#lastResponseAt = clock.monotonic();
-    if (clock.monotonic() - startedAt < timing.graceMs) throw new Error("the watch ended early");
+    const lastedMs = clock.monotonic() - startedAt;
+    if (lastedMs < timing.graceMs) throw new Error("the watch ended early");
+    // The API server ends all watches without an error when it reads everything from etcd again, for example after a restore.
+    if (lastedMs < durationMs) this.#verified = undefined;
     this.#failures = 0;
   }
 

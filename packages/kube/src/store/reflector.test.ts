@@ -370,6 +370,18 @@ describe("etcd was restored from a backup", () => {
       expect(valueOf(reflected)).toBe("restored");
     });
 
+    test.each(sizes)("after the API server ended the watch of %s without an error", async (_, ofSize) => {
+      timing = ofSize;
+      const reflected = await start();
+      await clock.advance(600_000);
+      server.restoreBackup();
+      server.end();
+      changeInVersion8("restored");
+      await clock.advance(60_000);
+      expect(valueOf(reflected)).toBe("restored");
+      expect(errors).toEqual([]);
+    });
+
     test("after the next comparison", async () => {
       const reflected = await start();
       server.restoreBackup();
