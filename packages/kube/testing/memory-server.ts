@@ -60,6 +60,8 @@ export class MemoryServer {
   #history: Recorded[] = [];
   #version = 0;
   #forgotten = 0;
+  /** Of UIDs, which a restore does not use again. */
+  #created = 0;
 
   constructor(clock: ManualClock) {
     this.#clock = clock;
@@ -86,7 +88,9 @@ export class MemoryServer {
   }
 
   remove(key: Key): void {
-    if (this.#objects.delete(key)) this.#record(key, "DELETED");
+    if (!this.#objects.has(key)) return;
+    this.#record(key, "DELETED");
+    this.#objects.delete(key);
   }
 
   /** Open watches send nothing more and never end: the connection is dead but open. */
@@ -128,10 +132,11 @@ export class MemoryServer {
 
   #record(key: Key, type: "ADDED" | "MODIFIED" | "DELETED", value?: string): ConfigMap {
     const version = ++this.#version;
+    const uid = this.#objects.get(key)?.metadata.uid ?? `${key}-${++this.#created}`;
     const object: ConfigMap = {
       apiVersion: "v1",
       kind: "ConfigMap",
-      metadata: { ...parseKey(key), resourceVersion: String(version), uid: key, managedFields: [{ manager: "m" }] },
+      metadata: { ...parseKey(key), resourceVersion: String(version), uid, managedFields: [{ manager: "m" }] },
       data: { value: value ?? String(version) },
     };
     this.#history.push({ key, version, event: { type, object } });

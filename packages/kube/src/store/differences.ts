@@ -2,13 +2,13 @@
 import type { Client, ListOptions } from "../client/client.ts";
 import { isExpired } from "../client/errors.ts";
 import { keyOf, metadataOf, type Key, type KubeObject, type Resource } from "../resource.ts";
-import type { IndexedStore } from "./indexed-store.ts";
+import type { IndexedStore, Version } from "./indexed-store.ts";
 
 export interface Differences {
   /** The version up to which the comparison is complete. */
   readonly version: string;
   /** With their versions in the API server. */
-  readonly changed: ReadonlyMap<Key, number>;
+  readonly changed: ReadonlyMap<Key, Version>;
   readonly removed: readonly Key[];
   /** The watch has reported other changes since. */
   readonly isOvertaken?: true;
@@ -36,10 +36,8 @@ export function unreported<T extends KubeObject>(
   reported: ReadonlyMap<Key, number>,
 ): Differences {
   const isAhead = (version = -1): boolean => version > Number(found.version);
-  const isReported = ([key, version]: readonly [Key, number]): boolean => {
-    const stored = store.versionAt(key);
-    return stored === version || isAhead(stored ?? reported.get(key));
-  };
+  const isReported = ([key, version]: readonly [Key, Version]): boolean =>
+    store.entryOf({ metadata: version }, key) !== undefined || isAhead(store.versionAt(key) ?? reported.get(key));
   const isStored = (key: Key): boolean => {
     const stored = store.versionAt(key);
     return stored !== undefined && !isAhead(stored);
@@ -58,7 +56,7 @@ export async function findDifferences<T extends KubeObject>(
   limits: { readonly pageSize: number; readonly onPage: () => void },
 ): Promise<Differences> {
   const unseen = new Set(store.keys(call.namespace));
-  const changed = new Map<Key, number>();
+  const changed = new Map<Key, Version>();
   let version = "";
   const pageSize = unseen.size > limits.pageSize ? limits.pageSize : 0;
   for await (const page of client.pages(metadataOf(resource), { ...call, pageSize })) {
@@ -73,7 +71,8 @@ export async function findDifferences<T extends KubeObject>(
   return { version, changed, removed: [...unseen] };
 }
 
-const versionOf = ({ metadata }: KubeObject): number => Number(metadata.resourceVersion);
+/** Not all metadata, which would take much memory if everything differs. */
+const versionOf = ({ metadata: { uid, resourceVersion } }: KubeObject): Version => ({ uid, resourceVersion });
 
 /** The API server usually sends what it has within milliseconds. */
 export const replaySeconds = 1;
@@ -89,7 +88,7 @@ export async function replayDifferences<T extends KubeObject>(
   { client, resource, store, call }: Compared<T>,
   from: string,
 ): Promise<Differences | undefined> {
-  const latest = new Map<Key, { readonly version: number; readonly isDeleted: boolean }>();
+  const latest = new Map<Key, Version | "deleted">();
   let version = from;
   const replayed = { ...call, resourceVersion: from, serverTimeoutSeconds: replaySeconds };
   try {
@@ -98,18 +97,18 @@ export async function replayDifferences<T extends KubeObject>(
         version = later(event.resourceVersion, version);
       } else {
         version = later(event.object.metadata.resourceVersion ?? "", version);
-        latest.set(keyOf(event.object), { version: versionOf(event.object), isDeleted: event.type === "DELETED" });
+        latest.set(keyOf(event.object), event.type === "DELETED" ? "deleted" : versionOf(event.object));
       }
     }
   } catch (error) {
     if (isExpired(error)) return undefined;
     throw error;
   }
-  const changed = new Map<Key, number>();
+  const changed = new Map<Key, Version>();
   const removed: Key[] = [];
   for (const [key, last] of latest) {
-    if (last.isDeleted) removed.push(key);
-    else changed.set(key, last.version);
+    if (last === "deleted") removed.push(key);
+    else changed.set(key, last);
   }
   return unreported({ version, changed, removed }, store, new Map());
 }

@@ -50,6 +50,12 @@ const isSamePacked = (a: Archived, b: Archived): boolean =>
 /** How many changes of a `replace` are reported at once. An archived object takes some 0.1 ms. */
 const changesPerTurn = 500;
 
+/** After a restore of etcd, another object of the same name may have the same resource version. */
+export interface Version {
+  readonly uid?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+}
+
 /** An object as the store keeps it. */
 export type Entry<T> = T | Archived;
 
@@ -120,11 +126,11 @@ export class IndexedStore<T extends KubeObject> implements Store<T> {
   }
 
   /** The entry of the object, if the store has it in this version. */
-  entryOf({ metadata }: KubeObject, key: Key): Entry<T> | undefined {
+  entryOf({ metadata }: { readonly metadata: Version }, key: Key): Entry<T> | undefined {
     const entry = this.#entries.get(key);
     if (!entry) return undefined;
     const { uid, resourceVersion } = metadata;
-    // Another object of the same name has another version, too: to unpack the archived one for its UID would take long.
+    // Another object of the same name has another version, except after a restore: to unpack the archived one for its UID would take long.
     if (entry instanceof Archived) return entry.version === versionOf(resourceVersion) ? entry : undefined;
     const stored = entry.metadata;
     return stored.uid === uid && stored.resourceVersion === resourceVersion ? entry : undefined;

@@ -382,6 +382,22 @@ describe("etcd was restored from a backup", () => {
       expect(errors).toEqual([]);
     });
 
+    test.each(sizes)(
+      "because it was created again, and %s is compared when all versions are the same",
+      async (_, ofSize) => {
+        timing = ofSize;
+        const reflected = await start();
+        server.restoreBackup();
+        server.remove("a/x");
+        changeInVersion8("restored");
+        while (server.version < 12) server.put("a/y");
+        server.cut();
+        await clock.advance(5000);
+        expect(isInSync(reflected)).toBe(true);
+        expect(valueOf(reflected)).toBe("restored");
+      },
+    );
+
     test("after the next comparison", async () => {
       const reflected = await start();
       server.restoreBackup();
