@@ -289,11 +289,13 @@ export class Feed<T extends KubeObject> {
     const from = this.#verifiedVersion;
     if (from === undefined) return undefined;
     const eventVersion = this.#eventVersion;
+    const startedAt = clock.monotonic();
     // The connection may be dead but open.
     const limits = { clock, ms: replaySeconds * 1000 + timing.answerMs, signal: parent };
     const found = await withDeadline(limits, (signal) => replayDifferences(this.#compared(signal), from));
-    // One that ends before what the watch has reported is incomplete, for example because the API server is busy.
-    if (found && Number(found.version) >= eventVersion) return found;
+    // One that ends before its time, or before what the watch has reported, is incomplete: the API server stops, or is busy.
+    const isIncomplete = clock.monotonic() - startedAt < replaySeconds * 1000 || Number(found?.version) < eventVersion;
+    if (found && !isIncomplete) return found;
     this.#verified = undefined;
     return undefined;
   }

@@ -582,6 +582,13 @@ describe("a large store", () => {
     expect(await timeToSync(reflected)).toBeLessThanOrEqual(31_000);
   });
 
+  test("finds a lost event although something ends each replay at once, without an error", async () => {
+    const reflected = await startLarge();
+    server.faults.watch = (options) => (isReplay(options) ? "end" : undefined);
+    await lose();
+    expect(await timeToSync(reflected)).toBeLessThanOrEqual(33_000);
+  });
+
   test("is not compared completely each time the changes have expired", async () => {
     await startLarge();
     server.faults.listMs = 3000;
