@@ -31,7 +31,7 @@ interface OpenWatch {
   cut: boolean;
 }
 
-// Like a real API server, shortly before the end.
+// Like a real API server, so long before the end, and none in a watch that does not last longer.
 const bookmarkMs = 2000;
 
 type WatchDuration = Pick<WatchOptions, "serverTimeoutSeconds">;
@@ -170,13 +170,14 @@ export class MemoryServer {
     if (Number(options.resourceVersion) < this.#forgotten) {
       throw new ApiError("watch", { status: 410, reason: "Expired", message: "" });
     }
+    const durationMs = (options.serverTimeoutSeconds ?? 60) * 1000;
     const watch: OpenWatch = {
       wake: () => {},
       sent: Number(options.resourceVersion),
       startedAt: Math.max(Number(options.resourceVersion), this.#history.at(-1)?.version ?? 0),
       isBehind: this.faults.behind ?? (() => false),
-      endsAt: this.#clock.now() + (options.serverTimeoutSeconds ?? 60) * 1000,
-      bookmarked: false,
+      endsAt: this.#clock.now() + durationMs,
+      bookmarked: durationMs <= bookmarkMs,
       frozen: false,
       cut: false,
     };
