@@ -55,7 +55,7 @@ export async function deleteNamespace(etcdUrl: string, namespace: string): Promi
   const { kvs = [] } = (await request(etcdUrl, "range", all)) as { kvs?: readonly { readonly key: string }[] };
   const folders = new Set(kvs.flatMap(({ key }) => atob(key).match(`^/registry/.*/${namespace}/`)?.[0] ?? []));
   const namespaceItself = { requestDeleteRange: { key: base64(`/registry/namespaces/${namespace}`) } };
-  // Unlike new objects, the API server handles deletions that share a resource version: namespace.test.ts.
+  // An open watch reports all deletions, although they share a resource version: namespace.test.ts. One that is opened meanwhile may miss some.
   await inTransaction(etcdUrl, [...Array.from(folders, deleteFolder), namespaceItself]);
 }
 
