@@ -83,11 +83,17 @@ describe("the store is in sync again, and a reconcile follows, after", () => {
     test.concurrent(
       `an event that was lost in a large store, which reads only changes: an object was ${what}`,
       async () => {
-        await using stage = await setStage({ timing: { largeSize: 0, watchMinMs: 20_000, watchMaxMs: 20_000 } });
+        // A busy machine may respond late. That the first request is enough is tested with a manual clock.
+        const timing = { largeSize: 0, watchMinMs: 20_000, watchMaxMs: 20_000, answerMs: 30_000 };
+        await using stage = await setStage({ timing });
         let dropped = 0;
-        stage.proxy.onEvent(({ object: { kind, metadata } }) => {
-          // The changes are read as metadata.
-          if (kind === "PartialObjectMetadata" || metadata.name !== expected.replace("-", "")) return "pass";
+        stage.proxy.onEvent(async ({ object: { kind, metadata } }) => {
+          if (metadata.name !== expected.replace("-", "")) return "pass";
+          // The changes are read as metadata. If they arrived first, the repair could replace the watch before it loses the event.
+          if (kind === "PartialObjectMetadata") {
+            await waitFor(() => dropped > 0);
+            return "pass";
+          }
           dropped++;
           return "drop";
         });
@@ -96,8 +102,10 @@ describe("the store is in sync again, and a reconcile follows, after", () => {
         await stage.put("later");
         await stage.recovers(expected, "later");
         expect(dropped).toBeGreaterThan(0);
-        const lists = stage.proxy.requests.filter(({ verb, query }) => verb === "list" && !query.has("fieldSelector"));
-        expect(lists).toEqual([]);
+        const readChanges = stage.proxy.requests.some(
+          (each) => isWatch(each) && each.query.get("timeoutSeconds") === "1",
+        );
+        expect(readChanges).toBe(true);
       },
     );
   }
