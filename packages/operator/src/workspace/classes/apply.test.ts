@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { normalizeWorkspace, type WorkspaceClassSpec, type WorkspaceSpec } from "@pko/api";
-import type { Container, PodSpec } from "kubernetes-types/core/v1";
+import type { Container, PodSpec, ResourceRequirements } from "kubernetes-types/core/v1";
 
 import type { AppliedClass } from "../../shared/workspace-classes.ts";
 import { buildPodTemplate } from "../pod/build-pod.ts";
@@ -49,7 +49,7 @@ const sidecar = (memory: string): Partial<Container> => ({
   ...limited(memory),
 });
 /** A merge would drop null. */
-const nullLimit = { $patch: "replace", limits: { memory: null } } as unknown as Container["resources"];
+const nullLimit = { $patch: "replace", limits: { memory: null } } as unknown as ResourceRequirements;
 const ofCpu = (cpu: string) => ({ resources: { limits: { cpu } } });
 
 describe("a container whose limit is filled in requests less than that", () => {
