@@ -68,16 +68,22 @@ function matrixJobs(matrix: Readonly<Record<string, readonly string[]>> = {}): V
   return values.map((value) => ({ [`matrix.${name}`]: value }));
 }
 
-/** The names under which a call keeps its artifacts: the steps with an ID are run, as on GitHub. */
+/** The names under which a call keeps its artifacts: the commands with an ID are run, as on GitHub. */
 function artifactNames(inputs: Values): string[] {
   const output = join(folder, crypto.randomUUID());
   const outputs: Record<string, string> = {};
-  for (const { id, run = "", env = {} } of steps.filter((step) => step.id !== undefined)) {
+  for (const { id, run, env = {} } of steps) {
+    if (id === undefined || run === undefined) continue;
     const given = Object.entries(env).map(([name, text]) => [name, evaluate(text, inputs)] as const);
-    const runner = { PATH: process.env["PATH"] ?? "", GITHUB_RUN_ATTEMPT: "1", GITHUB_OUTPUT: output };
+    const runner = {
+      PATH: process.env["PATH"] ?? "",
+      GITHUB_RUN_ATTEMPT: "1",
+      GITHUB_OUTPUT: output,
+      PKO_CACHE: folder,
+    };
     const stepEnv: Values = { ...runner, ...Object.fromEntries(given) };
-    // In a container, the shell is not bash.
-    const { exitCode, stderr } = Bun.spawnSync(["sh", "-e", "-c", run], { env: stepEnv });
+    // The shell of the workflow's defaults.
+    const { exitCode, stderr } = Bun.spawnSync(["bash", "-eo", "pipefail", "-c", run], { env: stepEnv });
     expect(stderr.toString()).toBe("");
     expect(exitCode).toBe(0);
     for (const line of readFileSync(output, "utf8").trimEnd().split("\n")) {
