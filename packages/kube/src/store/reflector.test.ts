@@ -8,7 +8,7 @@ import { ApiError } from "../client/errors.ts";
 import { sleep } from "../clock.ts";
 import type { KubeObject, Resource } from "../resource.ts";
 import { replaySeconds } from "./differences.ts";
-import { productionTiming, type FeedTiming } from "./feed.ts";
+import { productionTiming, type FeedTiming } from "./timing.ts";
 import { manualClock, type ManualClock } from "../manual-clock.ts";
 import { memoryServer, type ConfigMap, type MemoryServer } from "../../testing/memory-server.ts";
 import { testSeed } from "../../testing/seed.ts";

@@ -2,10 +2,11 @@
 import type { Client } from "../client/client.ts";
 import { systemClock, type Clock } from "../clock.ts";
 import { orAborted } from "../client/requests/deadline.ts";
-import { Feed, productionTiming, type FeedOptions, type FeedTiming } from "./feed.ts";
+import { Feed, type FeedOptions } from "./feed.ts";
 import { IndexedStore, type Indexers } from "./indexed-store.ts";
 import type { KubeObject, Resource } from "../resource.ts";
 import type { Reflector, ReflectorCounts } from "./store.ts";
+import { productionTiming, type FeedTiming } from "./timing.ts";
 import { trimmed } from "./trim.ts";
 
 export interface ReflectorOptions<T extends KubeObject> {
