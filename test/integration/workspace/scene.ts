@@ -237,7 +237,10 @@ export class WorkspaceScene extends Scene {
     return await this.setPod(name, status);
   }
 
-  /** Observes the current template, like the StatefulSet's controller. */
+  /**
+   * Observes the current template, like the StatefulSet's controller. Returns when the controller's store shows it: otherwise, a
+   * pod of this revision would count as one of an old template, and be deleted while it starts.
+   */
   async simulateRevision(name: string, updateRevision: string): Promise<void> {
     const { metadata } = await this.statefulSet(name);
     const status = { observedGeneration: metadata.generation, replicas: 1, updateRevision };
@@ -245,6 +248,10 @@ export class WorkspaceScene extends Scene {
       patch: { type: "merge", body: { status } },
       subresource: "status",
     });
+    const store = this.#operator?.stores.statefulSets.store;
+    const isKnown = (): boolean =>
+      store?.get(`${this.namespace}/${statefulSetNameOf(name)}`)?.status?.updateRevision === updateRevision;
+    if (store) await waitFor(isKnown, { what: `revision ${updateRevision} of ${name} in the store` });
   }
 
   /** Calls back with all StatefulSets of the namespace, now and whenever one changes. */
