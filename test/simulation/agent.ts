@@ -10,6 +10,7 @@ import {
   type Output,
   type Operation,
   type PreparePhase,
+  type PrepareReason,
   type PrepareRequest,
   type PrepareResult,
   type RecordResult,
@@ -70,6 +71,12 @@ interface SimulatedRun {
   lockedAt?: string;
 }
 
+interface Preparing {
+  readonly key: string;
+  readonly phases: PreparePhase[];
+  readonly done: PromiseWithResolvers<PrepareResult>;
+}
+
 export type RunView = Pick<SimulatedRun, "events" | "progress" | "result">;
 
 const project = { name: "shop", runtime: "yaml" };
@@ -78,8 +85,7 @@ export class SimulatedAgent {
   readonly #options: AgentOptions;
   #process: VirtualProcess;
   #prepared = new Map<string, PreparedStack>();
-  #preparing:
-    { readonly key: string; readonly done: Promise<PrepareResult>; readonly phases: PreparePhase[] } | undefined;
+  #preparing: Preparing | undefined;
   readonly #runs = new Map<string, SimulatedRun>();
   /** Processes of this pod that have ended without unlocking. */
   readonly #dead: SimulatedRun[] = [];
@@ -118,24 +124,33 @@ export class SimulatedAgent {
     if (this.#active) {
       return { ok: false, error: { code: "busy", message: "a run is active", activeRun: this.#active.request.runId } };
     }
-    while (this.#preparing && this.#preparing.key !== key) await this.#preparing.done;
-    this.#preparing ??= { key, done: this.#prepare(request), phases: [] };
-    const { done } = this.#preparing;
-    const result = await done;
-    this.#preparing = undefined;
-    return succeed(result);
+    const current = this.#preparing;
+    const preparing = current?.key === key ? current : this.#startPreparing(key, request);
+    return succeed(await preparing.done.promise);
   }
 
-  async #prepare(request: PrepareRequest): Promise<PrepareResult> {
+  /** Replaces the preparation for another request. */
+  #startPreparing(key: string, request: PrepareRequest): Preparing {
+    this.#preparing?.done.resolve(superseded);
+    const preparing: Preparing = { key, phases: [], done: Promise.withResolvers() };
+    this.#preparing = preparing;
+    void this.#finishPreparing(preparing, request);
+    return preparing;
+  }
+
+  async #finishPreparing(preparing: Preparing, request: PrepareRequest): Promise<void> {
+    const result = await this.#prepare(request, preparing);
+    if (this.#preparing === preparing) this.#preparing = undefined;
+    preparing.done.resolve(result);
+  }
+
+  async #prepare(request: PrepareRequest, preparing: Preparing): Promise<PrepareResult> {
     const { random, isDiskFull, sourceProblem } = this.#options;
-    const failed = (reason: "other" | "sourceUnavailable", message: string): PrepareResult => ({
-      ok: false,
-      failure: { phase: "source", reason, message, lines: [] },
-    });
     for (const phase of ["source", "install", "stack", "config"] as const) {
-      this.#preparing?.phases.push(phase);
+      preparing.phases.push(phase);
       this.#notify();
       await this.#process.pause(20 + random.next() ** 3 * 2000);
+      if (this.#preparing !== preparing) return superseded;
       if (isDiskFull()) return failed("other", "no space left on device");
       const problem = phase === "source" ? sourceProblem(request) : undefined;
       if (problem !== undefined) return failed("sourceUnavailable", problem);
@@ -402,6 +417,13 @@ interface Ending {
   readonly errorClass?: NonNullable<RunResult["error"]>["class"];
   readonly message?: string;
 }
+
+const failed = (reason: PrepareReason, message: string): PrepareResult => ({
+  ok: false,
+  failure: { phase: "source", reason, message, lines: [] },
+});
+
+const superseded = failed("superseded", "a newer request replaced this one");
 
 const startResult = (run: SimulatedRun): StartResult => ({
   state: run.result ? "finished" : "running",
