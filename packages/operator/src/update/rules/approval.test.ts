@@ -2,10 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { approvalKind, type Approval, type UpdatePlan } from "@pko/api";
 
 import { startRequest } from "../desired/operation.ts";
-import { containing, endsAs, endsRecorded, minute, passOver, started, table } from "../testing/plans.ts";
+import { containing, endsAs, endsRecorded, hour, minute, passOver, started, table } from "../testing/plans.ts";
 import {
   at,
   completed,
+  createdAgo,
   noon,
   refused,
   run,
@@ -144,6 +145,16 @@ table("an Update in the Workspace of a Stack that requires approvals", [
     "waits until the admission policy was checked",
     [...ready, applying, approved, policyIs({ kind: "unknown" })],
     { ...returnsSlot, requeueAt: noon + 15_000 },
+  ],
+  [
+    "is requeued after five seconds while the admission policy is missing, if it is new",
+    [...ready, applying, approved, policyMissing, createdAgo(0)],
+    { ...returnsSlot, requeueAt: noon + 5_000 },
+  ],
+  [
+    "is requeued every minute once it has waited long for the admission policy",
+    [...ready, applying, approved, policyMissing, createdAgo(hour)],
+    { ...returnsSlot, requeueAt: noon + minute },
   ],
   [
     "takes no slot while the admission policy is missing",
@@ -392,6 +403,7 @@ describe("an Update that has made a plan", () => {
       [run({ state: "finished", result: { ...result, progress }, outputs: [] } as never)],
       "reported no plan",
     ],
+    ["was not returned with its summary", [finished({})], "reported no plan"],
     ["cannot be stored", [finished({ plan: sealed }), (view) => ({ ...view, planFailure: "too large" })], "too large"],
   ];
   for (const [sentence, traits, why] of failures) {

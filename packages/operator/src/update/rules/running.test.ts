@@ -45,6 +45,7 @@ const ofStack =
     const metadata = { ...view.update.metadata, labels: { [stackNameLabel]: name } };
     return { ...view, update: { ...view.update, metadata } };
   };
+const applying = withSpec({ applyPlan: { updateName: "web-plan", updateUid: "plan-uid", digest: "sha256:plan" } });
 const requests = (operation: object) => ({ steps: [{ kind: "followRun", request: { operation } }] });
 
 table("an Update whose pod is recorded", [
@@ -91,11 +92,7 @@ table("an Update whose pod is recorded", [
   ["does the same after its process was recorded", [...started, withStatus({ process: lockHolder })], attachesToRun],
   [
     "attaches to its run without reading the plan that it applies",
-    [
-      ...started,
-      withSpec({ applyPlan: { updateName: "web-plan", updateUid: "plan-uid", digest: "sha256:plan" } }),
-      withStatus({ process: lockHolder }),
-    ],
+    [...started, applying, withStatus({ process: lockHolder })],
     attachesToRun,
   ],
   [
@@ -104,6 +101,16 @@ table("an Update whose pod is recorded", [
     progresses("TransientFailure"),
   ],
   ["waits for the address of its pod", [...started, podIs("pod-a", { ip: "" })], progresses("TransientFailure")],
+  [
+    "waits for the address of its pod before it reads the plan that it applies",
+    [...started, applying, podIs("pod-a", { ip: "" })],
+    progresses("TransientFailure"),
+  ],
+  [
+    "ends with an unknown result if its spec has become invalid",
+    [...started, withSpec({ type: "explode" })],
+    { ...endsRecorded("Unknown"), status: { message: containing("has become invalid") } },
+  ],
 ]);
 
 table("the start request has", [
@@ -207,6 +214,15 @@ table("an Update that runs", [
     writesNothing,
   ],
   [
+    "reports progress every 5 seconds after 100 seconds",
+    [
+      ...started,
+      withStatus({ ...runningStatus(progressAt(-3_000, 2)), startTime: at(-100_000) }),
+      run(running({ created: 3 })),
+    ],
+    { ...writesNothing, requeueAt: noon + 2_000 },
+  ],
+  [
     "reports progress every 15 seconds after an hour",
     [
       ...started,
@@ -277,8 +293,10 @@ table("an Update that runs", [
 
 const unreachable = run({ state: "unreachable", message: "no route", sinceMs: noon - 10 * minute });
 const stalled = withStatus({ conditions: [condition("Stalled", "True", "NodeLost")] });
+/** It is not requeued: a change of its run or pod wakes it. */
 const isStalled = {
   steps: [],
+  requeueAt: undefined,
   conditions: {
     Progressing: "True/TransientFailure",
     Failed: "False/TransientFailure",
@@ -286,6 +304,7 @@ const isStalled = {
     Stalled: "True/NodeLost",
   },
 };
+const isNotStalled = (reason: string) => ({ ...progresses(reason), status: { conditions: [{}, {}, {}, {}] } });
 
 table("an Update whose node may be lost", [
   [
@@ -300,14 +319,19 @@ table("an Update whose node may be lost", [
   [
     "is unreachable until then, and requeued for it",
     [...started, podOverdue(4 * minute), unreachable],
-    { ...progresses("TransientFailure"), requeueAt: noon + minute },
+    { ...isNotStalled("TransientFailure"), requeueAt: noon + minute },
   ],
   [
     "is not stalled while the agent responds",
     [...started, podOverdue(hour), run(running({ created: 1 }))],
-    progresses("Progressing"),
+    isNotStalled("Progressing"),
   ],
-  ["is not stalled while the pod is not overdue", [...started, unreachable], progresses("TransientFailure")],
+  [
+    "is not stalled before the agent has been contacted",
+    [...started, podOverdue(hour), run({ state: "starting" })],
+    isNotStalled("Progressing"),
+  ],
+  ["is not stalled while the pod is not overdue", [...started, unreachable], isNotStalled("TransientFailure")],
   [
     "stays stalled until a new leader has contacted the agent",
     [...started, stalled, podOverdue(hour), run({ state: "starting" })],
@@ -316,7 +340,7 @@ table("an Update whose node may be lost", [
   [
     "is no longer stalled when the agent responds again",
     [...started, stalled, podOverdue(hour), run(running({ created: 1 }))],
-    { ...progresses("Progressing"), status: { conditions: [{}, {}, {}, {}] } },
+    isNotStalled("Progressing"),
   ],
   [
     "is aborted when its pod is deleted, which the API server must confirm",

@@ -1,4 +1,15 @@
-import { containing, endsRecorded, hour, minute, progresses, started, table } from "../testing/plans.ts";
+import {
+  endsRecorded,
+  hour,
+  matching,
+  minute,
+  progressAt,
+  progresses,
+  runningStatus,
+  started,
+  table,
+  writesNothing,
+} from "../testing/plans.ts";
 import {
   at,
   deletedAgo,
@@ -31,7 +42,7 @@ table("an Update that should have been stopped", [
         {
           type: "Warning",
           reason: "NotStopped",
-          message: containing("To end it, run: kubectl delete pod web-workspace-0 -n default"),
+          message: matching(/timeout of 60 seconds.*To end it, run: kubectl delete pod web-workspace-0 -n default$/),
         },
       ],
     },
@@ -61,7 +72,16 @@ table("an Update that should have been stopped", [
     [...started, timeout, startedAgo(hour), run(refused("busy"))],
     progresses("WorkspaceNotReady"),
   ],
-  ["is not stalled without a timeout", [...started, startedAgo(hour), silent], progresses("Progressing")],
+  [
+    "is requeued earlier if its next progress report is due",
+    [...started, timeout, withStatus({ ...runningStatus(progressAt(-1_000, 0)), startTime: at(-minute) }), silent],
+    { ...writesNothing, requeueAt: noon + 2_000 },
+  ],
+  [
+    "is neither stalled nor requeued without a timeout",
+    [...started, startedAgo(hour), silent],
+    { ...progresses("Progressing"), requeueAt: undefined },
+  ],
   [
     "is not stalled by the silence timeout, which only the agent can measure",
     [...started, withSpec({ silenceTimeoutSeconds: 1 }), startedAgo(hour), silent],

@@ -1,7 +1,8 @@
 import * as messages from "../messages.ts";
 import { updateStatus } from "../status.ts";
-import { containing, table, waits, writesNothing } from "../testing/plans.ts";
+import { containing, hour, minute, table, waits, writesNothing } from "../testing/plans.ts";
 import {
+  createdAgo,
   noPod,
   noon,
   podIs,
@@ -18,6 +19,7 @@ import type { UpdateView } from "../view.ts";
 const slotIs =
   (slot: UpdateView["slot"]): ViewTrait =>
   (view) => ({ ...view, slot });
+const notCleared: ViewTrait = (view) => ({ ...view, isCleared: false });
 const thirdInLine = {
   kind: "waiting",
   position: 3,
@@ -70,7 +72,14 @@ table("an Update that has not started", [
     [workspaceReady, sibling("web-0", { hasStarted: true }), slotIs({ kind: "none" })],
     waitsFor("web-0"),
   ],
-  ["waits while its Workspace is being woken", [workspaceIs({ state: "idle" })], waits("WorkspaceNotReady")],
+  [
+    "waits while its Workspace is being woken, and names it",
+    [workspaceIs({ state: "idle" })],
+    {
+      ...waits("WorkspaceNotReady"),
+      status: { conditions: [{ message: "The Workspace web is being woken." }, {}, {}, {}] },
+    },
+  ],
   [
     "waits for a Workspace with other stacks that is being prepared for a new spec, which may have its stack",
     [workspaceIs({ state: "otherStack", stacks: ["prod"], isPrepared: false })],
@@ -115,8 +124,18 @@ table("an Update that has not started", [
   ["waits while the pod of the address does not exist", [workspaceReady, noPod], waits("WorkspaceNotReady")],
   [
     "waits, without reporting it, until its Workspace has read its Secrets again",
-    [workspaceReady, (view) => ({ ...view, isCleared: false })],
+    [workspaceReady, notCleared],
     { ...writesNothing, requeueAt: noon + 15_000 },
+  ],
+  [
+    "is requeued for that after five seconds, if it is new",
+    [workspaceReady, notCleared, createdAgo(0)],
+    { ...writesNothing, requeueAt: noon + 5_000 },
+  ],
+  [
+    "is requeued for that every minute once it has waited long",
+    [workspaceReady, notCleared, createdAgo(hour)],
+    { ...writesNothing, requeueAt: noon + minute },
   ],
   [
     "waits while the pod is terminating",

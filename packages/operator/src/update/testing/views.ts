@@ -63,6 +63,9 @@ export const withFinalizer: ViewTrait = changed((update) => ({
   metadata: { ...update.metadata, finalizers: [...(update.metadata.finalizers ?? []), updateFinalizer] },
 }));
 
+export const createdAgo = (ms: number): ViewTrait =>
+  changed((update) => ({ ...update, metadata: { ...update.metadata, creationTimestamp: at(-ms) } }));
+
 export const deletedAgo = (ms: number): ViewTrait =>
   changed((update) => ({ ...update, metadata: { ...update.metadata, deletionTimestamp: at(-ms) } }));
 
