@@ -134,6 +134,10 @@ describe("a Stack whose WorkspaceClass requires approvals", () => {
     expect(messageFor({ ...pending, ...requiring("OnDestructiveChanges") })).not.toContain(because);
   });
 
+  test("is updated without one as soon as the class requires none, though a plan still waits for an approval", () => {
+    expect(summary({ ...pending, spec: {} })).toBe(creating("up for first"));
+  });
+
   test("is not updated because the class begins to require them", () => {
     expect(created({ ...requiring("Always"), last: succeeded() })).toBeUndefined();
   });
@@ -282,6 +286,11 @@ cases("an update that needs an approval", [
     { ...approved, workspace: "preparing" },
     "none: StackProcessing",
   ],
+]);
+
+cases("a request for what the last update was for", [
+  ["is superseded if that update succeeded", { ...pending, last: succeeded() }, "recordPlan: Ready"],
+  ["is kept for the retry if that update failed", { ...pending, last: failed() }, "none: RetryingAfterFailure"],
 ]);
 
 /** A request for revision 2, while revision 1 is what the last update was for. */
@@ -669,6 +678,11 @@ describe("the events", () => {
 });
 
 describe("the message", () => {
+  test("calls an Update that makes a plan a preview", () => {
+    expect(messageFor({ spec: always })).toStartWith("The preview web-");
+    expect(messageFor({})).toStartWith("The up web-");
+  });
+
   test("of a Stack that waits shows the changes, what is unknown, and the commands to approve them", () => {
     const setting: Setting = { ...pending, status: { approval: request({ unknownInputs: 2 }) } };
     const message = messageFor(setting);

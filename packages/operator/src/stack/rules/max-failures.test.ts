@@ -19,6 +19,7 @@ import { planStack } from "./index.ts";
 
 const most = (maxFailures: number) => ({ spec: { maxFailures } });
 const tried = (failures: number) => failed({ failures, lastResyncTime: ago(1_000_000) });
+const { failures: _, ...uncounted } = tried(1);
 const destroys = { deleting: true, spec: { destroyOnFinalize: true, maxFailures: 2 } } as const;
 const destroyed = (failures: number) => failed({ type: "destroy", failures, lastResyncTime: ago(1_000_000) });
 
@@ -27,6 +28,11 @@ cases("with maxFailures, a failed update", [
   ["waits for the retry while attempts are left", { ...most(3), last: failed() }, "none: RetryingAfterFailure"],
   ["is not retried after the last attempt", { ...most(3), last: tried(3) }, "none: RetriesExhausted"],
   ["is not retried after more attempts than allowed now", { ...most(3), last: tried(7) }, "none: RetriesExhausted"],
+  [
+    "is retried if its status, of the Go operator, does not show the number of failures",
+    { ...most(2), last: uncounted },
+    creating("up for retry"),
+  ],
   ["is not retried after its only attempt", { ...most(1), last: tried(1) }, "none: RetriesExhausted"],
   [
     "is not repeated by a resync",

@@ -1,4 +1,17 @@
-import { ago, cases, creating, now, prerequisite, stackOutput, succeeded, withOutput } from "../testing/views.ts";
+import { describe, expect, test } from "bun:test";
+
+import {
+  ago,
+  cases,
+  creating,
+  messageFor,
+  now,
+  prerequisite,
+  stackOutput,
+  succeeded,
+  withOutput,
+  type Setting,
+} from "../testing/views.ts";
 
 const waits = { name: "base" };
 cases("prerequisites: a Stack", [
@@ -116,6 +129,11 @@ cases("prerequisites: a Stack", [
     "none: PrerequisiteNotSatisfied",
   ],
   [
+    "requests no update of a Stack if another owner's Secret has the name of the one with its outputs",
+    { spec: withOutput(), stackOutputs: [{ ...stackOutput(), isForeign: true }] },
+    "none: PrerequisiteNotSatisfied",
+  ],
+  [
     "requests no update of a Stack that previews",
     {
       spec: { ...withOutput(), preview: true },
@@ -134,3 +152,30 @@ cases("prerequisites: a Stack", [
     "none: PrerequisiteNotSatisfied",
   ],
 ]);
+
+describe("the message about a prerequisite", () => {
+  const notStored = "the outputs of Stack base were not stored, and its output url is needed";
+  const output = (from = prerequisite()): Setting => ({
+    spec: withOutput(),
+    stackOutputs: [stackOutput(undefined, from)],
+  });
+  const table: readonly (readonly [string, Setting, string])[] = [
+    [
+      "shows that it does not exist",
+      { prerequisites: [prerequisite({ state: "absent", last: "none" })] },
+      "there is no Stack base.",
+    ],
+    [
+      "shows that it failed",
+      { prerequisites: [prerequisite({ last: "failed" })] },
+      "the last update of Stack base failed.",
+    ],
+    ["shows that its outputs were not stored", output(), `${notStored}.`],
+    [
+      "shows how to run it again if it still has no outputs",
+      output(prerequisite({ reconcileRequest: "outputs-are-needed" })),
+      `${notStored}; to run it, set its annotation pulumi.com/reconciliation-request to a new value.`,
+    ],
+  ];
+  for (const [sentence, setting, text] of table) test(sentence, () => expect(messageFor(setting)).toContain(text));
+});

@@ -1,7 +1,19 @@
 import { expect, test } from "bun:test";
 
 import { unavailable } from "../../sources/source-view.ts";
-import { ago, anUpdate, aTrigger, cases, creating, failed, now, program, succeeded, viewOf } from "../testing/views.ts";
+import {
+  ago,
+  anUpdate,
+  aTrigger,
+  cases,
+  creating,
+  failed,
+  messageFor,
+  now,
+  program,
+  succeeded,
+  viewOf,
+} from "../testing/views.ts";
 import { planStack } from "./index.ts";
 
 const stuck = anUpdate({
@@ -180,6 +192,20 @@ cases("an update that has not started", [
     "none: StackProcessing",
   ],
 ]);
+
+test("the message about a failed Workspace names it", () => {
+  expect(messageFor({ workspace: installing, updates: [anUpdate()] })).toBe(
+    "Workspace web cannot be prepared: npm: 404",
+  );
+});
+
+test("the message about the running update of a suspended Stack that is deleted shows that no destroy follows", () => {
+  const setting = { deleting: true, updates: [anUpdate({ startedAt: now })] };
+  const suspended = { destroyOnFinalize: true, suspend: true };
+  expect(messageFor({ ...setting, spec: suspended })).toContain("nothing starts when it ends");
+  const resumed = { destroyOnFinalize: true };
+  expect(messageFor({ ...setting, spec: resumed })).toContain("the resources will be destroyed when it ends");
+});
 
 test("withdraws an Update that has not started only in the observed version, and a cancelled one in any version", () => {
   const waiting = anUpdate({ resourceVersion: "12" });

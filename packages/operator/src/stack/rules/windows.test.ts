@@ -120,4 +120,8 @@ describe("the message outside of update windows", () => {
       'The value "tomorrow" of the annotation pulumi.com/ignore-update-windows-until is ignored: set it to a time';
     expect(messageFor({ ...night, ...ignored("tomorrow") })).toContain(text);
   });
+
+  test("treats an empty override like none", () => {
+    expect(messageFor({ ...night, ...ignored("") })).toBe(messageFor(night));
+  });
 });

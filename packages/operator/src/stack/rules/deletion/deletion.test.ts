@@ -82,6 +82,16 @@ cases("deletion with destroyOnFinalize", [
     "removeFinalizer: unchanged",
   ],
   [
+    "waits for a running preview",
+    {
+      ...deleted,
+      last: succeeded({ type: "preview" }),
+      status: { deployed: false },
+      updates: [anUpdate({ type: "preview", startedAt: now })],
+    },
+    "none: StackProcessing",
+  ],
+  [
     "creates the destroy if updates ran before the last preview",
     { ...deleted, last: succeeded({ type: "preview" }), status: { deployed: true } },
     creating("destroy for destroy"),
@@ -142,6 +152,11 @@ cases("deletion with destroyOnFinalize", [
     "none: SourceUnavailable",
   ],
   [
+    "waits for the retry of a failed destroy though the source no longer exists",
+    { ...deleted, last: failed({ type: "destroy" }), source: noSource },
+    "none: RetryingAfterFailure",
+  ],
+  [
     "needs the source if the program has to run",
     {
       deleting: true,
@@ -170,6 +185,11 @@ cases("deletion with destroyOnFinalize", [
   [
     "keeps the finalizer after a failed destroy",
     { ...deleted, last: failed({ type: "destroy" }) },
+    "none: RetryingAfterFailure",
+  ],
+  [
+    "waits for the retry of a failed destroy after an update with inputs",
+    { ...deleted, last: failed({ type: "destroy", inputs: "base.url=v1" }) },
     "none: RetryingAfterFailure",
   ],
   [

@@ -12,6 +12,7 @@ import {
   aTrigger,
   cases,
   failed,
+  messageFor,
   now,
   prerequisite,
   program,
@@ -156,6 +157,14 @@ cases("a drift check of a Stack that is suspended", [
   ["finishes if it has started", { ...due, spec: { ...hourly, suspend: true }, updates: [aCheck()] }, "none: Ready"],
 ]);
 
+test("the message about a check that is stopped shows why", () => {
+  const stopped = (setting: Setting): string => messageFor({ ...due, ...setting, updates: [aCheck()] });
+  const text = "The drift check web-check is being stopped, because";
+  expect(stopped({ deleting: true })).toBe(`${text} the Stack is being deleted.`);
+  expect(stopped({ spec: { ...hourly, stack: "" } })).toBe(`${text} the spec is invalid.`);
+  expect(stopped({ source: program(2) })).toBe(`${text} an update is due.`);
+});
+
 cases("a drift check that waits for its Workspace", [
   ["waits while the Workspace is prepared", { ...due, workspace: "preparing", updates: [waiting] }, "none: Ready"],
   [
@@ -177,6 +186,11 @@ cases("a finished drift check", [
   [
     "is recorded even if an update is due",
     { ...due, source: program(2), updates: [finished()] },
+    "recordDrift: unchanged",
+  ],
+  [
+    "is recorded even if it succeeded while it was stopped for an update",
+    { ...due, source: program(2), updates: [finished({ deleting: true })] },
     "recordDrift: unchanged",
   ],
   [
@@ -225,6 +239,11 @@ cases("drift is corrected", [
       drift: drifted(60),
     },
     "none: Ready",
+  ],
+  [
+    "by an update, although a clock that was hours ahead recorded both the check and the last update",
+    { spec: correct, last: succeeded({ lastResyncTime: ago(-36_000) }), drift: drifted(-36_000) },
+    "create up for drift: StackProcessing",
   ],
   [
     "once for each check",
@@ -310,7 +329,17 @@ describe("the status after a check", () => {
     expect(pass(due, { rejection }).status.conditions?.[0]).toMatchObject({ type: "Ready", status: "True" });
   });
 
+  test("says nothing about drift if the finalizer of a destroyed Stack cannot be removed", () => {
+    const last = succeeded({ type: "destroy", lastResyncTime: ago(5) });
+    const setting = { ...due, deleting: true, last, status: { deployed: true }, driftRequest: "now" };
+    const { status } = pass(setting, { rejection: { kind: "denied", explanation: "no" } });
+    expect(status.drift).toBeUndefined();
+    expect(status.conditions?.[0]).toMatchObject({ type: "Ready", status: "False" });
+  });
+
   test("records the request, and keeps it afterwards", () => {
+    const { steps } = planStack(viewOf({ ...due, driftRequest: "now" }));
+    expect(steps).toMatchObject([{ kind: "createUpdate", trigger: { type: "refresh", driftRequest: "now" } }]);
     const requested = finished({ trigger: aTrigger({ type: "refresh", driftRequest: "now" }) });
     expect(pass({ ...due, driftRequest: "now", updates: [requested] }).status.drift?.request).toBe("now");
     const periodic = { ...due, drift: checked(3600, { request: "now" }), updates: [finished()] };
