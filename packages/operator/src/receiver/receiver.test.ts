@@ -49,6 +49,11 @@ test.each(cases)("a Receiver %s", (...row) => {
   expect(conditions[0]).toMatchObject({ type: "Ready", status: reason === "Receiving" ? "True" : "False" });
 });
 
+test("webhooks are checked with the secret that was read", () => {
+  const bytes = Buffer.from("another secret of a forge");
+  expect(planReceiver(viewOf({ secret: { kind: "read", bytes } })).outcome).toMatchObject({ secret: bytes });
+});
+
 test.each([
   ["text without its line break", "a secret\r\n", "a secret"],
   ["nothing but line breaks as empty", "\n\n", ""],

@@ -392,7 +392,10 @@ describe("the status", () => {
     });
     expect(pullRequestsStatus(view, planPullRequests(view))).toMatchObject({ pullRequests: [...pullRequests] });
     expect(pullRequestsStatus(view, planPullRequests(view))).not.toContainKey("cancelledPreviews");
-    expect(conditionOf(view)?.message).toStartWith("Some open pull requests are being compared");
+    const one = { ...view, forge: { kind: "listed", pullRequests: [pushed(1)] } } as const;
+    for (const each of [view, one]) {
+      expect(conditionOf(each)?.message).toStartWith("Some open pull requests are being compared");
+    }
     expect(pullRequestEvents(view, planPullRequests(view))).toEqual([]);
   });
 
@@ -454,6 +457,10 @@ describe("a preview without a result", () => {
     expect(planPullRequests(answered)).not.toContainKey("requeueAt");
   });
 
+  test("is not reported while its run exists, which may still have a result", () => {
+    expect(planPullRequests(viewOf({ stack: before, runs: [run] })).steps).toEqual([]);
+  });
+
   test("is reported with the reason, after other previews are written, and also if one of them is blocked", () => {
     const view = viewOf({ stack: before, forge: moved });
     expect(stepsOf(view)).toEqual(["apply 1@b"]);
@@ -475,7 +482,9 @@ describe("a preview without a result", () => {
     const stack = aParent({}, { cancelledPreviews: many });
     expect(reportOf(stack).numbers).toEqual([1, 2, 3]);
     expect(reportOf(stack, many.slice(0, 3))).toEqual({ numbers: [], requeueAt: now });
-    expect(reportOf(aParent({}, { cancelledPreviews: many.slice(10) })).numbers).toEqual([11, 12]);
+    const rest = aParent({}, { cancelledPreviews: many.slice(10) });
+    expect(reportOf(rest).numbers).toEqual([11, 12]);
+    expect(reportOf(rest, many.slice(10, 11))).toEqual({ numbers: [], requeueAt: now });
   });
 
   test("is reported later if the forge does not respond", () => {

@@ -86,7 +86,7 @@ function select({ affecting, uncompared }: Omit<ByEffect, "unaffecting">, wanted
 }
 
 /** Whether the forge has answered if the pull request is open. A truncated list may lack open ones. */
-function isKnown({ pullRequests, truncated }: ListedPullRequests, number = 0): boolean {
+function isKnown({ pullRequests, truncated }: ListedPullRequests, number: number): boolean {
   return !truncated || truncated.closed.includes(number) || pullRequests.some((each) => each.number === number);
 }
 

@@ -106,6 +106,16 @@ const steps: readonly (readonly [string, ReportView, readonly string[]])[] = [
     viewOf({ access, update: planned("failure", "Unavailable"), subject: superseded }),
     ["send"],
   ],
+  [
+    "of a superseded plan is sent if nothing was reported while the plan was open",
+    viewOf({ access, update: ended, subject: superseded }),
+    ["send"],
+  ],
+  [
+    "of a run without a plan is repeated if its result is not what was reported",
+    viewOf({ access, update: withReport({ digest: "d", state: "failure" }, succeeded) }),
+    ["send"],
+  ],
   ["of a preview without pull request needs none", viewOf({ access, update: preview(succeeded) }), ["send"]],
 ];
 test.each(steps)("a report %s", (_, view, expected) => {

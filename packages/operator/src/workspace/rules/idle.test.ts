@@ -1,4 +1,4 @@
-import { describe } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { checkPlans } from "../testing/cases.ts";
 import {
@@ -16,10 +16,12 @@ import {
   set,
   shortage,
   update,
+  view,
   withoutAddress,
   wokenFor,
   type Trait,
 } from "../testing/views.ts";
+import { planWorkspace } from "./index.ts";
 
 const losesState = input({ ephemeralState: "/state" });
 const scaleToZero = ["scaleToZero", "forgetPreparation"] as const;
@@ -232,6 +234,11 @@ describe("a failed workspace", () => {
   });
 });
 
+test("a failed workspace is scaled to zero for its current generation only", () => {
+  const failed = view(notReady(601, "InstallationFailed"), set(), pod(), retryAt(now + 60_000));
+  expect(planWorkspace(failed).steps).toMatchObject([{ backedOffGeneration: 2 }, { kind: "forgetPreparation" }]);
+});
+
 describe("a failed workspace in a new pod", () => {
   const failed = notReady(999, "InstallationFailed");
   const attempt = given({ retry: { failures: 5, at: Infinity, since: ago(2) } });
@@ -306,10 +313,11 @@ describe("an idle workspace", () => {
   const idle: Trait[] = [ready(5000), withoutAddress, set({ replicas: 0 })];
   checkPlans({
     "stays idle: nothing is read or written": { when: idle, steps: ["forgetPreparation"], outcome: "idle" },
-    "stays idle while its former pod terminates": {
+    "stays idle while its former pod terminates, which is checked after a minute": {
       when: [...idle, pod({ isDeleting: true })],
       steps: ["forgetPreparation"],
       outcome: "idle",
+      requeueAfterMs: 60_000,
     },
     "shortens the grace period of a former pod that does not terminate": {
       when: [...idle, pod({ isDeleting: true, terminatingSince: ago(61) })],

@@ -1,7 +1,8 @@
-import { describe } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { checkPlans } from "../testing/cases.ts";
-import { ago, notReady, pod, ready, set, update, withoutAddress } from "../testing/views.ts";
+import { ago, notReady, pod, ready, set, update, view, withoutAddress } from "../testing/views.ts";
+import { planWorkspace } from "./index.ts";
 
 const overdue = (seconds: number) => ({
   overdue: { namespace: "team", name: "web-workspace-0", node: "worker-2", since: ago(seconds) },
@@ -46,7 +47,7 @@ describe("a terminating pod", () => {
   checkPlans({
     "is waited for": { when: [ready(), set(), pod({ isDeleting: true })], outcome: "rolling" },
     "gets a shorter grace period after a minute if nothing runs in it": {
-      when: [ready(), set(), pod({ isDeleting: true, terminatingSince: ago(61) })],
+      when: [ready(), set(), pod({ isDeleting: true, terminatingSince: ago(60) })],
       steps: ["deletePod"],
       outcome: "rolling",
     },
@@ -58,5 +59,10 @@ describe("a terminating pod", () => {
       when: [ready(), set(), pod({ isDeleting: true, terminatingSince: ago(300) }), update("onPod")],
       outcome: "rolling",
     },
+  });
+
+  test("is deleted by its UID, with a grace period of five seconds", () => {
+    const { steps } = planWorkspace(view(ready(), set(), pod({ isDeleting: true, terminatingSince: ago(60) })));
+    expect(steps).toEqual([{ kind: "deletePod", uid: "p1", graceSeconds: 5 }]);
   });
 });

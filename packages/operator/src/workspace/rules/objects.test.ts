@@ -1,7 +1,18 @@
 import { describe } from "bun:test";
 
 import { checkPlans } from "../testing/cases.ts";
-import { given, notReady, pod, podDown, ready, set, unobservedSet, update, type Trait } from "../testing/views.ts";
+import {
+  given,
+  input,
+  notReady,
+  pod,
+  podDown,
+  ready,
+  set,
+  unobservedSet,
+  update,
+  type Trait,
+} from "../testing/views.ts";
 
 /** As after a restart of the operator. */
 const withoutMemory: Trait = (each) => {
@@ -13,6 +24,16 @@ const foreignService = {
   kind: "foreign",
   occupant: { kind: "Service", namespace: "team", name: "web-workspace" },
 } as const;
+
+const ownedByStack: Trait = (each) => {
+  const owner = { apiVersion: "pulumi.com/v1", kind: "Stack", uid: "1" };
+  const ownerReferences = [
+    { ...owner, name: "other" },
+    { ...owner, name: "dev", controller: true },
+  ];
+  return { ...each, workspace: { ...each.workspace, metadata: { ...each.workspace.metadata, ownerReferences } } };
+};
+const missingSecret = input({ missing: ["there is no Secret a"] });
 
 describe("the objects", () => {
   checkPlans({
@@ -27,6 +48,11 @@ describe("the objects", () => {
       outcome: "blocked",
       contains: "Service team/web-workspace (without an owner) already exists",
       requeueAfterMs: 15_000,
+    },
+    "are not applied if another owner has one of their names, and the Stack of the workspace is reported": {
+      when: [ownedByStack, given({ occupied: [foreignService] })],
+      outcome: "blocked",
+      contains: "was not created for Stack dev, so nothing was changed",
     },
     "are applied if the template has changed": {
       when: [notReady(), set({ builtHash: "old" }), pod()],
@@ -73,6 +99,21 @@ describe("the objects", () => {
     "are not restored while an Update runs": {
       when: [ready(), set({ generation: 2 }), pod(), update("onPod")],
       outcome: "unchanged",
+    },
+    "are not restored while the StatefulSet is being deleted": {
+      when: [notReady(), set({ generation: 2, isDeleting: true }), pod()],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "are not restored while a Secret that the pod has read does not exist: another pod could not start": {
+      when: [ready(), missingSecret, set({ generation: 2 }), pod()],
+      steps: ["prepare"],
+      outcome: "preparing",
+    },
+    "are not created again for a pod that is up while a Secret that it has read does not exist": {
+      when: [notReady(), missingSecret, pod()],
+      steps: ["prepare"],
+      outcome: "preparing",
     },
     "are applied immediately if nothing waits for the pod": {
       when: [ready(), set({ builtHash: "old" }), pod()],

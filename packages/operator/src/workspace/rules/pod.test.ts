@@ -32,6 +32,7 @@ const nameConflictReported: Trait = (each) => {
   const stalled = conditions.map((ready) => ({ ...ready, type: "Stalled", status: "True" as const }));
   return status({ observedGeneration: 2, conditions: [...conditions, ...stalled] })(each);
 };
+const respondedPod: Trait = (each) => ({ ...each, ...(each.pod && { pod: { ...each.pod, isUp: true } }) });
 const admitted = given({ admission: { kind: "admitted" } });
 
 describe("a missing pod", () => {
@@ -174,6 +175,11 @@ describe("a pod that is up", () => {
     "is replaced by its StatefulSet if it is of an old template": {
       when: [notReady(), set({ updateRevision: "two" }), pod()],
       outcome: "rolling",
+    },
+    "is prepared if its agent has responded, although the kubelet does not report yet that it runs": {
+      when: [notReady(), set(), podStarting, respondedPod],
+      steps: ["prepare"],
+      outcome: "preparing",
     },
     "is prepared": { when: [notReady(), set(), pod()], steps: ["prepare"], outcome: "preparing" },
     "is sent the same request again once it is prepared, which costs nothing": {

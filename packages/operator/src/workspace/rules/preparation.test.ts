@@ -71,6 +71,11 @@ describe("a preparation in progress", () => {
       outcome: "preparing",
       reason: "Initializing",
     },
+    "is checked every five minutes if the workspace stays ready and never becomes idle": {
+      ...after({ state: "running" }, ready(), given({ idleTimeoutMs: 0 })),
+      outcome: "unchanged",
+      requeueAfterMs: 300_000,
+    },
     "keeps a ready workspace ready until its idle timeout, after a restart of the operator": {
       ...after({ state: "running" }, ready(500)),
       outcome: "unchanged",
@@ -133,6 +138,11 @@ describe("a successful preparation", () => {
       outcome: "ready",
       contains: "/state, which no volume keeps",
     },
+    "passes on a warning about the stack": {
+      ...after({ state: "done", result: { ok: true, prepared: { ...prepared, warning: "it has another provider" } } }),
+      outcome: "ready",
+      contains: '"warning":{"reason":"SecretsProviderIgnored","message":"it has another provider"}',
+    },
   });
 });
 
@@ -180,10 +190,10 @@ describe("a failed preparation", () => {
 describe("an agent that does not respond", () => {
   checkPlans({
     "may not listen yet": { ...after(unreachable(2)), outcome: "preparing" },
-    "is reported after a while": { ...after(unreachable(20)), outcome: "unreachable", reason: "ConnectionFailed" },
+    "is reported after ten seconds": { ...after(unreachable(10)), outcome: "unreachable", reason: "ConnectionFailed" },
     "may not be copied yet": { ...after(unreachable(20), pod({ mayLackAgent: true })), outcome: "preparing" },
-    "is reported if it takes too long to be copied": {
-      ...after(unreachable(70), pod({ mayLackAgent: true })),
+    "is reported if it takes a minute to be copied": {
+      ...after(unreachable(60), pod({ mayLackAgent: true })),
       outcome: "unreachable",
     },
     "is checked less often, the longer it does not respond": {

@@ -51,8 +51,8 @@ describe("a running Update", () => {
       outcome: "waiting",
       contains: "out of memory",
     },
-    "does not delay a better template if its pod stays down": {
-      when: [notReady(300), set({ builtHash: "old" }), podDown("it ran out of memory"), update("onPod")],
+    "does not delay a better template if its pod stays down for two minutes": {
+      when: [notReady(120), set({ builtHash: "old" }), podDown("it ran out of memory"), update("onPod")],
       steps: ["applyObjects"],
       outcome: "rolling",
     },

@@ -53,6 +53,11 @@ describe("a Workspace takes a slot", () => {
       outcome: "waiting",
     },
     "but not if it has a pod": { when: [notReady(), set(), pod(), none], steps: ["prepare"], outcome: "preparing" },
+    "but not if its pod is replaced": {
+      when: [notReady(), set({ builtHash: "old" }), pod(), none],
+      steps: ["applyObjects"],
+      outcome: "rolling",
+    },
     "and waits without creating anything": {
       when: [waiting],
       outcome: "waitingForSlot",
@@ -88,6 +93,7 @@ describe("the slot of a Workspace", () => {
     ["is then given up, so that others can run", [notReady(), set(), unschedulable, heldFor(300)], "givenUp"],
     ["is kept while it is prepared, however long that takes", [notReady(), set(), pod(), heldFor(9000)], "kept"],
     ["is given up if its spec is invalid", [invalid], "givenUp"],
+    ["is given up if its spec is invalid, and its status does not show it yet", [notReady(), invalid], "givenUp"],
     [
       "is given up when its new spec is invalid, too",
       [notReady(60, "InitializationFailed"), changed, invalid],

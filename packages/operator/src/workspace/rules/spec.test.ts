@@ -86,6 +86,12 @@ describe("an invalid spec is reported", () => {
       outcome: "misconfigured",
       contains: "spec.serviceTemplate.spec.ports: every element must have the field port",
     },
+    "with its own reason if the WorkspaceClass does not allow it": {
+      when: [input({ pod: { ok: false, problems: ["too much memory"], reason: "WorkspaceClassLimitExceeded" } })],
+      outcome: "misconfigured",
+      contains: "too much memory",
+      reason: "WorkspaceClassLimitExceeded",
+    },
     "with the API server's reason if that rejects the objects": {
       when: [set(), pod(), given({ rejection: "the reason" })],
       outcome: "misconfigured",

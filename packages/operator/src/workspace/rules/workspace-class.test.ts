@@ -1,7 +1,19 @@
-import { describe } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { checkPlans } from "../testing/cases.ts";
-import { given, notReady, pod, podDown, ready, set, update, withoutAddress, type Trait } from "../testing/views.ts";
+import {
+  given,
+  notReady,
+  pod,
+  podDown,
+  ready,
+  set,
+  update,
+  view,
+  withoutAddress,
+  type Trait,
+} from "../testing/views.ts";
+import { planWorkspace } from "./index.ts";
 
 const conflict = given({ workspaceClass: { kind: "conflict", names: ["a", "b", "c"] } });
 const unknown = given({ workspaceClass: { kind: "unknown" } });
@@ -17,6 +29,7 @@ describe("a workspace whose namespace two classes select", () => {
       outcome: "misconfigured",
       reason: "WorkspaceClassConflict",
       contains: "WorkspaceClasses a, b and c all select the namespace team",
+      requeueAfterMs: 300_000,
     },
     "is stalled also if it is ready and an Update waits": {
       when: [ready(), set(), pod(), update("waiting"), conflict],
@@ -62,5 +75,10 @@ describe("the claim of a class with caches", () => {
       requeueAfterMs: 15_000,
     },
     "is not created for a class without caches": { when: [classed({})], steps: ["applyObjects"], outcome: "waiting" },
+  });
+
+  test("is in the namespace of the workspace", () => {
+    const claim = { metadata: { name: "pulumi-cache-teams", namespace: "team" } };
+    expect(planWorkspace(view(cached)).steps).toMatchObject([{ kind: "ensureCacheClaim", claim }]);
   });
 });
