@@ -139,7 +139,6 @@ function driftFound(drift: Drift): string {
 export const deletedBeforeStart = "The Update was deleted before its operation started.";
 export const notConfirmed =
   "The Update was deleted, and the workspace has not confirmed for 15 minutes that the operation was cancelled.";
-export const specBecameInvalid = "The spec has become invalid, so the operation cannot be resumed.";
 export const rejectedByWorkspace = (why: string): string => `The workspace rejected the operation: ${why}`;
 export const unknownToWorkspace = (why: string): string =>
   `The workspace no longer has a record of the operation (${why}). The operation is not started again.`;

@@ -107,9 +107,9 @@ table("an Update whose pod is recorded", [
     progresses("TransientFailure"),
   ],
   [
-    "ends with an unknown result if its spec has become invalid",
+    "attaches to its run, and does not start it, if its spec has become invalid since the start",
     [...started, withSpec({ type: "explode" })],
-    { ...endsRecorded("Unknown"), status: { message: containing("has become invalid") } },
+    attachesToRun,
   ],
 ]);
 

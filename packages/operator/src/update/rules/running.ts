@@ -10,7 +10,6 @@ import type { UpdatePlan } from "../steps.ts";
 import { progressSummary } from "../result-text.ts";
 import { hasReported, hasStarted, runIdOf, type PodFacts, type UpdateView } from "../view.ts";
 import { planToApply } from "./approval.ts";
-import { endedWithoutResult } from "./ended.ts";
 import { nodeLost } from "./node-lost.ts";
 import { endOverdueAt } from "./timeout.ts";
 import { parsePastTimestamp, parseTimestamp } from "../../shared/parse-timestamp.ts";
@@ -29,7 +28,8 @@ export function runNotFollowed(view: UpdateView): UpdatePlan | undefined {
   const { pod, spec, run } = view;
   if (!hasStarted(view) || run || !pod) return undefined;
   if (pod.agent.ip === "") return report(unreachable(messages.noPodAddress));
-  if (!spec.ok) return endedWithoutResult(view, { reason: "Unknown", message: messages.specBecameInvalid });
+  // It has become invalid since the start.
+  if (!spec.ok) return attachTo(pod, view);
   const request = startRequest(view, spec.value);
   return { steps: [{ kind: "followRun", pod: pod.agent, request }], outcome: { kind: "unchanged" } };
 }
