@@ -16,11 +16,15 @@ export interface ReachableAgent {
 
 export interface AgentNetwork {
   readonly process: VirtualProcess;
+  /** Delivers requests, also those of a process that has died since. */
+  readonly wire: VirtualProcess;
   readonly random: SeededRandom;
   /** Undefined if nothing listens there. "silent": packets get lost. */
   readonly agentAt: (ip: string) => ReachableAgent | "silent" | undefined;
   /** Whether the response of a call gets lost, although the agent has processed it. */
   readonly losesResponse: () => boolean;
+  /** How much later than usual a request arrives. */
+  readonly delayMs: () => number;
 }
 
 type Answer<T> = Reply<T>;
@@ -135,7 +139,7 @@ class Connection implements AgentClient {
     limitMs: number,
     work: (agent: SimulatedAgent) => Promise<Reply<T>> | Reply<T>,
   ): Promise<Answer<T>> {
-    const { process, random, agentAt, losesResponse } = this.#network;
+    const { process, wire, random, agentAt, losesResponse, delayMs } = this.#network;
     return new Promise((resolve) => {
       let isSettled = false;
       const settle = (reply: Answer<T>): void => {
@@ -151,7 +155,7 @@ class Connection implements AgentClient {
       const limit = Math.min(limitMs, 600_000);
       const cancelDeadline = process.after(limit, () => settle(error("deadline", "the agent did not respond in time")));
       if (signal?.aborted) return onAbort();
-      process.after(latencyMs(random), () => {
+      wire.after(latencyMs(random) + delayMs(), () => {
         const target = agentAt(this.#options.address.host);
         if (target === "silent")
           return void process.after(silenceMs, () => settle(error("unreachable", "no response")));

@@ -1,4 +1,4 @@
-import type { PrepareRequest } from "@pko/rpc";
+import type { PrepareRequest, PrepareResult } from "@pko/rpc";
 import { expect, test } from "bun:test";
 
 import { seededRandom } from "../../packages/kube/testing/seeded-random.ts";
@@ -38,6 +38,11 @@ const requestWith = (size: string): PrepareRequest => ({
   ],
 });
 
+async function preparationOf(reply: ReturnType<SimulatedAgent["prepare"]>): Promise<string> {
+  const { ok, value } = (await reply) as { readonly ok: boolean; readonly value?: PrepareResult };
+  return ok && value?.ok ? (value.prepared.preparation ?? "") : "";
+}
+
 test("a preparation is superseded by a different request, as in the real agent", async () => {
   const { time, agent, started } = simulatedAgent();
   const first = agent.prepare(requestWith("1"));
@@ -46,8 +51,21 @@ test("a preparation is superseded by a different request, as in the real agent",
   await time.run(10_000);
   expect(await first).toMatchObject({ ok: true, value: { ok: false, failure: { reason: "superseded" } } });
   expect(await second).toMatchObject({ ok: true, value: { ok: true } });
-  agent.start({ runId: "run", stack: "web", operation: { kind: "preview" } });
+  agent.start({ runId: "run", stack: "web", operation: { kind: "preview" }, preparation: await preparationOf(second) });
   expect(started).toEqual(["c0ffee shop:size=2"]);
+});
+
+test("a run does not start with what another request has prepared, as in the real agent", async () => {
+  const { time, agent, started } = simulatedAgent();
+  const wanted = agent.prepare(requestWith("2"));
+  await time.run(10_000);
+  const outdated = agent.prepare(requestWith("1"));
+  await time.run(10_000);
+  const start = (preparation: string) =>
+    agent.start({ runId: "run", stack: "web", operation: { kind: "preview" }, preparation });
+  expect(start(await preparationOf(wanted))).toMatchObject({ ok: false, error: { code: "unprepared" } });
+  expect(start(await preparationOf(outdated))).toMatchObject({ ok: true, value: { state: "started" } });
+  expect(started).toEqual(["c0ffee shop:size=1"]);
 });
 
 test("the same request joins the current preparation", async () => {

@@ -54,6 +54,8 @@ export interface StartedRun {
 }
 
 interface PreparedStack {
+  /** Identifies the request. */
+  readonly preparation: string;
   readonly stack: string;
   readonly content: string;
   readonly revision: string;
@@ -156,10 +158,11 @@ export class SimulatedAgent {
       if (problem !== undefined) return failed("sourceUnavailable", problem);
     }
     const revision = revisionOf(request);
+    const preparation = preparing.key;
     this.#prepared = new Map(
       request.stacks.map((settings) => {
         const content = contentOf(request, settings.name);
-        return [settings.name, { stack: settings.name, content, revision }];
+        return [settings.name, { preparation, stack: settings.name, content, revision }];
       }),
     );
     const [first] = request.stacks;
@@ -167,7 +170,15 @@ export class SimulatedAgent {
     const timings = { source: 1, install: 1, stack: 1, config: 1 };
     return {
       ok: true,
-      prepared: { revision, stack: first?.name ?? "", project, pulumiVersion: "3.200.0", changed, timings },
+      prepared: {
+        preparation,
+        revision,
+        stack: first?.name ?? "",
+        project,
+        pulumiVersion: "3.200.0",
+        changed,
+        timings,
+      },
     };
   }
 
@@ -182,7 +193,9 @@ export class SimulatedAgent {
       };
     }
     const prepared = request.stack === undefined ? [...this.#prepared.values()][0] : this.#prepared.get(request.stack);
-    if (!prepared || this.#preparing) return fail("unprepared", "the workspace is not prepared");
+    const isWanted = prepared && [undefined, prepared.preparation].includes(request.preparation);
+    if (!prepared || !isWanted || this.#preparing)
+      return fail("unprepared", "the workspace is not prepared for this run");
     const { where, hostname, onStart } = this.#options;
     const startedAt = this.#timestamp();
     const cli = { hostname, pid: this.#nextPid++, startedAt, runId: request.runId, where, isAlive: true };
@@ -354,8 +367,9 @@ export class SimulatedAgent {
   /** What a plan depends on. */
   #planBase({ prepared }: SimulatedRun, { kind }: Operation): string {
     const { version } = this.#options.backend.state(prepared.stack);
+    const { stack, content, revision } = prepared;
     const changes = kind === "destroy" ? "destroy" : "up";
-    return Buffer.from(JSON.stringify({ ...prepared, changes, version })).toString("base64");
+    return Buffer.from(JSON.stringify({ stack, content, revision, changes, version })).toString("base64");
   }
 
   #end(run: SimulatedRun, ending: Ending): void {

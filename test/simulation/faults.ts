@@ -184,6 +184,15 @@ const faults: Readonly<Record<string, Fault>> = {
       end: () => (weather.lostAgentResponseShare = 0),
     };
   },
+
+  lateAgentRequests(_, { weather }, random) {
+    weather.agentDelayMs = seconds(random, 2, 60);
+    return {
+      what: `requests to agents arrive up to ${Math.round(weather.agentDelayMs / 1000)} s late, also those that were aborted`,
+      lastsMs: seconds(random, 10, 180),
+      end: () => (weather.agentDelayMs = 0),
+    };
+  },
 };
 
 const names = Object.keys(faults) as [string, ...string[]];

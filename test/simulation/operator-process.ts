@@ -28,6 +28,7 @@ export interface OperatorProcessOptions {
   readonly losesEvent: (change: Change) => boolean;
   readonly watchLagMs: () => number;
   readonly losesAgentResponse: () => boolean;
+  readonly agentDelayMs: () => number;
   readonly onRequest: (request: ApiRequest, reply: ApiReply) => void;
   readonly onLog: (line: string) => void;
   /** The process has ended by itself, with its reason. */
@@ -96,7 +97,7 @@ export class OperatorProcess {
   }
 
   async #run(): Promise<void> {
-    const { name, cluster, random, newUid, hasAlarm, listRefs, losesAgentResponse } = this.#options;
+    const { name, cluster, random, newUid, hasAlarm, listRefs, losesAgentResponse, agentDelayMs } = this.#options;
     const {
       probes: _,
       metrics: __,
@@ -123,9 +124,11 @@ export class OperatorProcess {
           transport: this.#connection.transport,
           connectAgent: agentConnector({
             process: this.process,
+            wire: cluster.server,
             random: seededRandom(random.below(2 ** 31)),
             agentAt: (ip) => (this.#isPartitioned ? "silent" : cluster.agentAt(ip)),
             losesResponse: losesAgentResponse,
+            delayMs: agentDelayMs,
           }),
           listRefs,
           pki: simulatedPki(newUid),

@@ -16,6 +16,8 @@ export interface Weather {
   watchLagMs: number;
   lostEventShare: number;
   lostAgentResponseShare: number;
+  /** How late a request to an agent may arrive. */
+  agentDelayMs: number;
 }
 
 export interface Place {

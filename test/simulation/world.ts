@@ -18,6 +18,7 @@ const fineWeather = (): Weather => ({
   watchLagMs: 0,
   lostEventShare: 0,
   lostAgentResponseShare: 0,
+  agentDelayMs: 0,
 });
 
 export class World {
@@ -117,6 +118,7 @@ export class World {
       losesEvent: () => happens(weather.lostEventShare),
       watchLagMs: () => weather.watchLagMs * random.next(),
       losesAgentResponse: () => happens(weather.lostAgentResponseShare),
+      agentDelayMs: () => weather.agentDelayMs * random.next() ** 2,
       onRequest: (request, reply) => this.invariants.onRequest(place, { request, reply, sender: name }),
       onLog: (line) => this.#onLog(line),
       onExit: (reason) => this.#onExit(place, replica, `${name} ${reason}`),

@@ -130,7 +130,7 @@ function createRunManager({ options, inherited, log, version }: AgentParts, part
     workspaceUid: options.workspaceUid,
     image: options.image,
     policyPacks: options.policyPacks,
-    targetFor: (stack) => findTarget(stack, state, { cli, secrets, state: options.paths.state }),
+    targetFor: (request) => findTarget(request, state, { cli, secrets, state: options.paths.state }),
     knowsSecrets: () => preparer.hasStarted,
     onResult: (record, result) => settleStack(state, record, result),
   });

@@ -128,7 +128,7 @@ export async function operator(context: OperatorContext): Promise<Manager> {
   const running = runs({
     ...connections,
     wake: (runId) => updateControl.wakeRun(runId),
-    unprepared: (pod, runId) => preparing.renew(pod, runId),
+    preparations: preparing,
     ...(traces && { onEvent: traces.runEvent.bind(traces) }),
   });
 

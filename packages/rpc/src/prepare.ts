@@ -59,6 +59,8 @@ export const Prepared = Type.Object({
   pulumiVersion: Type.String({ maxLength: 128 }),
   /** Identifies the executable of the CLI. Absent if that does not determine the version: it may be a script. */
   cli: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  /** Identifies the request. A run that names it does not start with what another request has prepared. Absent in version 1. */
+  preparation: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
   /** For the stack's owner, although preparing succeeded. */
   warning: Type.Optional(message),
   /** The commit of `compareWith`, if no selected file differs from it; absent if one does, or if that is not known. */

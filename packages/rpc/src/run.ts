@@ -132,6 +132,11 @@ export const StartRequest = Type.Object(
     operation: Operation,
     /** The Pulumi stack of the run. Without it the run uses the prepared stack, as in version 1. */
     stack: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+    /**
+     * The run starts only with what this request has prepared (`Prepared.preparation`). Empty if the operator does not know
+     * it: then no run starts, but one that was started before is attached to. Absent in a request of version 1.
+     */
+    preparation: Type.Optional(Type.String({ maxLength: 128 })),
     /** Runs of this workspace that ended with their pods: the agent may remove the locks that they left behind. */
     lostRuns: Type.Optional(Type.Array(LostRun, { maxItems: 64 })),
     /** After `total`, or after `silence` without output, the run is cancelled, and killed after the grace period. */

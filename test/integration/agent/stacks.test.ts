@@ -3,7 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ConfigItem, StackSettings } from "@pko/rpc";
+import type { ConfigItem, Prepared, StackSettings } from "@pko/rpc";
 import { waitFor } from "@pko/testkit";
 import { Gate, gatedProgram, untilStateIsWritten } from "./gate.ts";
 import { program, pulumi, stash, TestWorkspace, toolFolders } from "./harness.ts";
@@ -37,9 +37,10 @@ const echo = program(
   { "Pulumi.repo.yaml": "config:\n  demo:name: of the repository\n" },
 );
 
-async function prepareStacks(web: TestWorkspace, stacks: readonly Partial<StackSettings>[]): Promise<void> {
+async function prepareStacks(web: TestWorkspace, stacks: readonly Partial<StackSettings>[]): Promise<Prepared> {
   const prepared = await web.tryPrepareStacks(echo, stacks);
   if ("reason" in prepared) throw new Error(`${prepared.reason}: ${prepared.message}`);
+  return prepared;
 }
 
 async function readOutputs(web: TestWorkspace, runId: string): Promise<Record<string, unknown>> {
@@ -188,6 +189,27 @@ describe("a workspace that lists two stacks", () => {
     // Like operators of version 1.
     const unnamed = await web.agent.start({ runId: "up-2", operation: up });
     expect(unnamed).toMatchObject({ ok: false, error: { code: "unprepared" } });
+  });
+
+  test("starts no run with what another request has prepared", async () => {
+    const web = await new TestWorkspace().start();
+    const wanted = await prepareStacks(web, [dev, prod]);
+    const start = (runId: string, preparation = "") =>
+      web.agent.start({ runId, stack: "dev", operation: up, preparation });
+    // As if a request had arrived after the one that replaced it.
+    await prepareStacks(web, [dev]);
+    const refused = { ok: false, error: { code: "unprepared", message: "the workspace is not prepared for this run" } };
+    expect(await start("up-1", wanted.preparation)).toMatchObject(refused);
+    // Of an operator that has not prepared anything since it started.
+    expect(await start("up-1")).toMatchObject(refused);
+    const { preparation } = await prepareStacks(web, [dev, prod]);
+    expect(preparation).toBe(wanted.preparation);
+    await web.kill("SIGKILL");
+    await web.start();
+    expect(await start("up-1", preparation)).toMatchObject({ ok: true, value: { state: "started" } });
+    expect(await web.result("up-1")).toMatchObject({ outcome: "succeeded" });
+    // It is attached to, whatever is prepared.
+    expect(await start("up-1")).toMatchObject({ ok: true, value: { state: "finished" } });
   });
 
   test("names the stack that cannot be prepared", async () => {

@@ -72,6 +72,7 @@ async function follow(pod: AgentPod, { isTraced }: { readonly isTraced: boolean 
   const events: NumberedEvent[] = [];
   const running = runs({
     ca: { operatorCredentials: () => operator, distrusted: () => undefined },
+    preparations: { preparationOf: () => undefined, renew: () => undefined },
     wake: () => undefined,
     ...(isTraced && { onEvent: (_: string, event: NumberedEvent) => events.push(event) }),
   });

@@ -319,7 +319,7 @@ function wireWithAgents({ stores, client, events }: OperatorParts, ca: OperatorC
   const backoff = { baseMs: 50, factor: 1.5, capMs: 500, jitter: 0 };
   const connection = { ca, backoff, busyBackoff: backoff };
   const preparing = preparations({ ...connection, wake: (workspace) => workspaceControl.enqueue(refKey(workspace)) });
-  const running = runs({ ...connection, wake: (runId) => updateControl.wakeRun(runId) });
+  const running = runs({ ...connection, preparations: preparing, wake: (runId) => updateControl.wakeRun(runId) });
   const workspaceControl = workspaceController({
     client,
     events,

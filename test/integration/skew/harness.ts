@@ -113,7 +113,11 @@ export function oldOperator(web: TestWorkspace): OperatorSide<OldPrepareRequest,
 
 export function newOperator(web: TestWorkspace): OperatorSide<PrepareRequest, StartRequest> {
   const options = { ca: clientCa(web), wake: () => undefined, backoff: quick, busyBackoff: quick };
-  return new OperatorSide(agentPod(web), { preparations: preparations(options), runs: runs(options) });
+  const preparing = preparations(options);
+  return new OperatorSide(agentPod(web), {
+    preparations: preparing,
+    runs: runs({ ...options, preparations: preparing }),
+  });
 }
 
 function clientCa(web: TestWorkspace) {

@@ -73,7 +73,7 @@ test("prepare, preview, up, destroy and up again with the real CLI", async () =>
     { timeoutMs: 60_000, what: "the workspace to be prepared" },
   );
   expect(prepared).toMatchObject({ ok: true, prepared: { project: { name: "shop", runtime: "yaml" } } });
-  const operator = scene.operator({ unprepared: (agent, runId) => preparing.renew(agent, runId) });
+  const operator = scene.operator({ preparations: preparing });
 
   await scene.update("first-preview", { type: "preview" });
   const preview = await scene.until("first-preview", succeeded);
@@ -129,7 +129,7 @@ test("a program that fails is reported with its own messages", async () => {
   const source = { kind: "files", files: { "Pulumi.yaml": JSON.stringify(broken) } } as const;
   const preparing = preparations({ ca: scene.ca, wake: () => undefined });
   await waitFor(() => preparing.ensure(pod, { ...request, source }).state === "done", { timeoutMs: 60_000 });
-  scene.operator();
+  scene.operator({ preparations: preparing });
   await scene.update("broken");
   const done = await scene.until("broken", { Failed: "True/UpdateFailed" });
   expect(done.status?.message).toContain("Nonsense");
@@ -145,7 +145,7 @@ test("an operation that hangs is stopped after its timeout, and the next one suc
   const isPrepared = () => preparing.ensure(pod, { source: gatedProgram, stacks }).state === "done";
   await waitFor(isPrepared, { timeoutMs: 60_000 });
   const gate = new Gate(join(agent.share, "workspace"));
-  const operator = scene.operator();
+  const operator = scene.operator({ preparations: preparing });
 
   await scene.update("hung", { silenceTimeoutSeconds: 3 });
   const hung = await scene.until("hung", { Failed: "True/TimedOut", Complete: "True/TimedOut" });
@@ -178,7 +178,7 @@ test("Updates in a Workspace that lists no stacks run on stacks that exist, and 
   // The stack was created before.
   await waitFor(isPrepared([{ name: "dev", create: true, config: [], environments: [] }]), { timeoutMs: 60_000 });
   await waitFor(isPrepared([]), { timeoutMs: 60_000 });
-  scene.operator({ unprepared: (agent, runId) => preparing.renew(agent, runId) });
+  scene.operator({ preparations: preparing });
 
   await scene.update("create");
   expect((await scene.until("create", succeeded)).status?.changes?.["create"]).toBeGreaterThan(0);

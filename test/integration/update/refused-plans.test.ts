@@ -47,7 +47,7 @@ class Approved implements AsyncDisposable {
   private constructor(scene: UpdateScene) {
     this.#scene = scene;
     this.#preparing = preparations({ ca: scene.ca, wake: () => undefined });
-    this.#operator = scene.operator({ unprepared: (pod, runId) => this.#preparing.renew(pod, runId) });
+    this.#operator = scene.operator({ preparations: this.#preparing });
   }
 
   static async open(): Promise<Approved> {

@@ -26,7 +26,7 @@ import {
   updateController,
   updateRecords,
   workspaceIndex,
-  type AgentPod,
+  type RunPreparations,
   type OperatorCa,
   type SlotLimits,
   type UpdateController,
@@ -60,9 +60,11 @@ interface UpdateOptions {
   readonly limits?: SlotLimits;
   /** Whether WorkspaceClasses apply. */
   readonly classes?: boolean;
-  /** For `runs`. */
-  readonly unprepared?: (pod: AgentPod, runId: string) => void;
+  /** Nothing is known to be prepared unless given. */
+  readonly preparations?: RunPreparations;
 }
+
+const nothingPrepared: RunPreparations = { preparationOf: () => undefined, renew: () => undefined };
 
 type AgentRuns = ReturnType<typeof runs>;
 
@@ -92,7 +94,7 @@ export class UpdateScene extends Scene {
       const wake = (workspace: Key): void => {
         for (const update of updates.store.byIndex(workspaceIndex, workspace)) controller.enqueue(keyOf(update));
       };
-      const connected = this.#connect((runId) => controller.wakeRun(runId), options.unprepared);
+      const connected = this.#connect((runId) => controller.wakeRun(runId), options.preparations);
       const controller: UpdateController = updateController({
         client: own,
         events,
@@ -116,10 +118,10 @@ export class UpdateScene extends Scene {
     return this.startOperator({ reading, ...(client && { client }) }, wire);
   }
 
-  #connect(wake: (runId: string) => void, unprepared: UpdateOptions["unprepared"] = () => undefined): AgentRuns {
+  #connect(wake: (runId: string) => void, preparations: RunPreparations = nothingPrepared): AgentRuns {
     const backoff = { baseMs: 20, factor: 2, capMs: 500, jitter: 0 };
     const busyBackoff = { ...backoff, capMs: 200 };
-    return runs({ ca: this.ca, wake, unprepared, progressMs: 100, backoff, busyBackoff });
+    return runs({ ca: this.ca, wake, preparations, progressMs: 100, backoff, busyBackoff });
   }
 
   /** Prepared, with a pod; its status has an address unless it is idle. */

@@ -212,7 +212,7 @@ describe("an Update runs at most once", () => {
     const agent = await scene.workspace("web");
     agent.refusal = "busy";
     let renewals = 0;
-    scene.operator({ unprepared: () => renewals++ });
+    scene.operator({ preparations: { preparationOf: () => undefined, renew: () => renewals++ } });
     const uid = await scene.update("patient");
     await scene.until("patient", { Progressing: "True/WorkspaceNotReady" });
     const requests = (): number => agent.calls.get("start") ?? 0;

@@ -59,6 +59,8 @@ class SimulatedAgents implements Preparations {
 
   renew(): void {}
 
+  preparationOf(): undefined {}
+
   hasResponded(): boolean {
     return this.requests.length > 0 && this.answer.state !== "unreachable";
   }

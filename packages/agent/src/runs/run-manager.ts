@@ -53,7 +53,7 @@ interface RunManagerOptions {
   readonly image?: string | undefined;
   /** Folders of policy packs that every preview and update must satisfy. */
   readonly policyPacks?: readonly string[];
-  readonly targetFor: (stack: string | undefined) => Promise<FoundTarget>;
+  readonly targetFor: (request: StartRequest) => Promise<FoundTarget>;
   /** Whether this agent process has prepared the workspace and therefore knows the secrets that runs may print. */
   readonly knowsSecrets: () => boolean;
   /** Called before a result becomes visible, so that the workspace's state is up to date by then. */
@@ -138,9 +138,9 @@ export class RunManager {
     if (activeRun !== undefined) {
       return { ok: false, error: { code: "busy", message: "another run is active", activeRun } };
     }
-    const { stack, operation, ...rest } = request;
-    const found = await this.#options.targetFor(stack);
+    const found = await this.#options.targetFor(request);
     if (found.kind !== "found") return fail(errorCodes[found.kind], found.message);
+    const { stack: _, preparation: __, operation, ...rest } = request;
     const folder = new RunFolder(this.#options.runs, request.runId);
     const startedAt = new Date().toISOString();
     const inputs = await this.#inputDigests(found.target);

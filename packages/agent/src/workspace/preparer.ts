@@ -1,4 +1,5 @@
 /** Runs one preparation at a time: the same request joins the current one, another request replaces it. */
+import { randomUUID } from "node:crypto";
 import {
   errorMessage,
   type PrepareMessage,
@@ -11,7 +12,7 @@ import { cleanFailure, failed } from "../outcome.ts";
 import { jsonDigest } from "../system/digest.ts";
 import { prepareWorkspace, type StepContext } from "./steps.ts";
 
-type PreparerContext = Omit<StepContext, "signal" | "onPhase">;
+type PreparerContext = Omit<StepContext, "signal" | "onPhase" | "preparation">;
 
 interface Preparation {
   readonly fingerprint: string;
@@ -25,6 +26,8 @@ interface Preparation {
 
 export class Preparer {
   readonly #context: PreparerContext;
+  /** A fingerprint is stored, and must not help to guess the secrets in its request. */
+  readonly #salt = randomUUID();
   #current: Preparation | undefined;
   #hasStarted = false;
 
@@ -47,7 +50,7 @@ export class Preparer {
    */
   async prepare(request: PrepareRequest): Promise<AsyncGenerator<PrepareMessage>> {
     const { knownClis: _, ...identifying } = request;
-    const fingerprint = jsonDigest(identifying);
+    const fingerprint = jsonDigest([this.#salt, identifying]);
     while (this.#current && this.#current.fingerprint !== fingerprint) await this.stop();
     this.#current ??= this.#start(request, fingerprint);
     return follow(this.#current);
@@ -70,9 +73,13 @@ export class Preparer {
       settled: settled.promise,
     };
     const finish = async (): Promise<void> => {
-      preparation.result = await this.#run(request, preparation.abort.signal, (phase) => {
-        preparation.phases.push(phase);
-        signalChange(preparation);
+      preparation.result = await this.#run(request, {
+        preparation: fingerprint,
+        signal: preparation.abort.signal,
+        onPhase: (phase) => {
+          preparation.phases.push(phase);
+          signalChange(preparation);
+        },
       });
       this.#current = undefined;
       signalChange(preparation);
@@ -82,16 +89,13 @@ export class Preparer {
     return preparation;
   }
 
-  async #run(
-    request: PrepareRequest,
-    signal: AbortSignal,
-    onPhase: (phase: PreparePhase) => void,
-  ): Promise<PrepareResult> {
+  async #run(request: PrepareRequest, current: Omit<StepContext, keyof PreparerContext>): Promise<PrepareResult> {
     const { cli } = this.#context;
+    const { signal } = current;
     const log = this.#context.log.child({ ...request.origin });
     maskSecrets(request, this.#context);
     try {
-      const end = await prepareWorkspace(request, { ...this.#context, log, signal, onPhase });
+      const end = await prepareWorkspace(request, { ...this.#context, log, ...current });
       if (end.ok) {
         log.info("workspace prepared", {
           stacks: request.stacks.map(({ name }) => name).join(", "),

@@ -25,6 +25,8 @@ export type RunTarget = Static<typeof RunTarget>;
 
 /** What is prepared for runs. */
 export const Ready = Type.Object({
+  /** Identifies the request; absent in the state of an earlier agent version. */
+  preparation: Type.Optional(Type.String()),
   revision: Type.String(),
   project: ProjectInfo,
   projectFolder: Type.String(),

@@ -34,6 +34,7 @@ function workspace() {
       log,
       signal: new AbortController().signal,
       onPhase: () => undefined,
+      preparation: "first",
     };
     const files = { "Pulumi.yaml": "name: demo\nruntime: yaml\n" };
     const stack = { name: "dev", create: true, config: [], environments: [] };

@@ -45,6 +45,8 @@ export interface StepContext {
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly onPhase: (phase: PreparePhase) => void;
+  /** Identifies the request. */
+  readonly preparation: string;
 }
 
 type StepsOutcome =
@@ -69,7 +71,7 @@ export async function prepareWorkspace(request: PrepareRequest, context: StepCon
 }
 
 async function runSteps(request: PrepareRequest, context: StepContext): Promise<StepsOutcome> {
-  const { state } = context;
+  const { state, preparation } = context;
   const clock = new PhaseClock(context.onPhase);
   const { ready: _, ...rest } = await state.read();
   await state.write(rest);
@@ -110,6 +112,7 @@ async function runSteps(request: PrepareRequest, context: StepContext): Promise<
   await state.write({
     ...(await state.read()),
     ready: {
+      preparation,
       revision,
       project: info,
       projectFolder: project.folder,
@@ -124,6 +127,7 @@ async function runSteps(request: PrepareRequest, context: StepContext): Promise<
   return {
     ok: true,
     prepared: {
+      preparation,
       revision,
       stack: request.stacks[0]?.name ?? "",
       project: info,

@@ -2,6 +2,7 @@
  * Finds what a run of a stack needs. Listed stacks were prepared with the workspace. If the workspace lists none, a run
  * may use any existing stack, with the settings file in the source; the stack is never created.
  */
+import type { StartRequest } from "@pko/rpc";
 import { done, type Outcome } from "../outcome.ts";
 import { loadProject } from "../pulumi/project/project.ts";
 import { configureStack, stackPaths, type StackContext } from "../pulumi/project/stack.ts";
@@ -17,12 +18,21 @@ export type FoundTarget =
 
 type StackParts = Omit<StackContext, "signal">;
 
-/** Without a name, as in requests of version 1, the target is the only prepared stack. */
-export async function findTarget(named: string | undefined, state: StateFile, parts: StackParts): Promise<FoundTarget> {
+/**
+ * Without a name, as in requests of version 1, the target is the only prepared stack. An outdated request to prepare may arrive
+ * after its replacement, so the run names the one whose result it needs.
+ */
+export async function findTarget(
+  request: Pick<StartRequest, "stack" | "preparation">,
+  state: StateFile,
+  parts: StackParts,
+): Promise<FoundTarget> {
   const { ready } = await state.read();
   if (!ready) return { kind: "unprepared", message: "the workspace is not prepared" };
-  const { stacks, root: _, ...common } = ready;
-  const stack = named ?? (stacks.length === 1 ? stacks[0]?.name : undefined);
+  const { stacks, root: _, preparation, ...common } = ready;
+  if (request.preparation !== undefined && request.preparation !== preparation)
+    return { kind: "unprepared", message: "the workspace is not prepared for this run" };
+  const stack = request.stack ?? (stacks.length === 1 ? stacks[0]?.name : undefined);
   if (stack === undefined)
     return {
       kind: "unprepared",

@@ -68,6 +68,8 @@ export interface Preparations {
   ensure(pod: AgentPod, request: PrepareRequest): Preparation;
   /** Whether this pod's agent has responded to the last request. */
   hasResponded(pod: AgentPod): boolean;
+  /** What this pod has prepared, as its agent names it. Undefined while that is not known. */
+  preparationOf(pod: AgentPod): string | undefined;
   /** Repeats a request that is done, after a failure that may be temporary. */
   retry(pod: AgentPod): void;
   /**
@@ -78,6 +80,9 @@ export interface Preparations {
   /** Forgets a workspace that is deleted or idle. */
   forget(workspace: WorkspaceRef): void;
 }
+
+/** What runs need of the preparations. */
+export type RunPreparations = Pick<Preparations, "preparationOf" | "renew">;
 
 /** The projects as their preparation reported them: runs do not repeat that. */
 export interface Projects {

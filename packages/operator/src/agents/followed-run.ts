@@ -27,7 +27,10 @@ import { Attempts, defaultBackoff, dial, Waker, type DialOptions } from "./dial.
 interface FollowOptions extends DialOptions {
   readonly wake: () => void;
   readonly progressMs?: number;
-  readonly unprepared?: () => void;
+  /** What the pod has prepared, as far as this process knows. */
+  readonly preparation: () => string | undefined;
+  /** Called when the agent cannot start the run because its workspace is not prepared for it. */
+  readonly unprepared: () => void;
   /** Called for each event of the run from the first on, also for those before a restart of this process. */
   readonly onEvent?: (event: NumberedEvent) => void;
   readonly failed: (error: unknown) => void;
@@ -154,8 +157,8 @@ export class FollowedRun {
   async #start(): Promise<StartedRun | undefined> {
     const { operation, ...rest } = this.#request;
     if (!operation) return attached;
-    const request = { ...rest, operation };
     while (this.#mayStart && !this.#signal.aborted) {
+      const request = { ...rest, operation, preparation: this.#options.preparation() ?? "" };
       const reply = await this.#agent.start(request, { signal: this.#signal });
       if (this.#signal.aborted) return undefined;
       if (reply.ok) return this.#started(reply.value);
@@ -287,7 +290,7 @@ export class FollowedRun {
   async #retryLater(errorClass: ErrorClass, error: CallError): Promise<void> {
     if (errorClass !== "busy" && errorClass !== "unprepared") return await this.#unreachable(error.message);
     this.#set({ state: "refused", code: errorClass, message: error.message });
-    if (errorClass === "unprepared") this.#options.unprepared?.();
+    if (errorClass === "unprepared") this.#options.unprepared();
     await this.#attempts.afterRejection(this.#signal);
   }
 

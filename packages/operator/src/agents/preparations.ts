@@ -95,6 +95,13 @@ class PreparedWorkspaces implements Preparations, Projects, Stoppable {
     return known !== undefined && known.isOf(pod) && known.hasResponded;
   }
 
+  preparationOf({ workspace, uid }: AgentPod): string | undefined {
+    const known = this.#entries.get(refKey(workspace));
+    return known?.uid === uid && known.state.state === "done" && known.state.result.ok
+      ? known.state.result.prepared.preparation
+      : undefined;
+  }
+
   retry(pod: AgentPod): void {
     const known = this.#entries.get(refKey(pod.workspace));
     if (known?.state.state !== "done") return;

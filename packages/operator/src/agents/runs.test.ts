@@ -1,14 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { logger, manualClock, sleep } from "@pko/kube";
 import { noProgress } from "@pko/records";
-import { fail, succeed, type Reply, type RunResult, type StartResult } from "@pko/rpc";
+import { fail, succeed, type Reply, type RunResult, type StartRequest, type StartResult } from "@pko/rpc";
 import type { AgentClient, connectAgent } from "@pko/rpc/client";
 import type { WatchUpdate } from "@pko/rpc/watch";
 
-import type { AgentPod, Runs } from "./agents.ts";
+import type { AgentPod, RunPreparations, Runs } from "./agents.ts";
 import { runs } from "./runs.ts";
 
 const ca = { distrusted: () => undefined, operatorCredentials: () => ({ ca: "", cert: "", key: "" }) };
+const prepared: RunPreparations = { preparationOf: () => "sha256:a", renew: () => undefined };
 const pod: AgentPod = { workspace: { namespace: "team", name: "web" }, uid: "p1", restarts: 0, ip: "10.0.0.1" };
 /** The same pod after its node was restarted: the sandbox is another one, and the folder of the agent is kept. */
 const moved: AgentPod = { ...pod, restarts: 1, ip: "10.0.0.2" };
@@ -32,12 +33,14 @@ const started: Reply<StartResult> = succeed({ state: "started", lastSeq: 0, prog
 const unreachable: Reply<StartResult> = { ok: false, error: { code: "unreachable", message: "connection refused" } };
 
 /** Follows runs of agents that respond to a start with this, by address. */
-function following(replies: Readonly<Record<string, Reply<StartResult>>>) {
+function following(replies: Readonly<Record<string, Reply<StartResult>>>, preparations: RunPreparations = prepared) {
   const clock = manualClock();
+  const requests: StartRequest[] = [];
   const contacted: string[] = [];
   const connect = (({ address }: Parameters<typeof connectAgent>[0]) => {
-    const start: AgentClient["start"] = async () => {
+    const start: AgentClient["start"] = async (started) => {
       contacted.push(address.host);
+      requests.push(started);
       return replies[address.host] ?? unreachable;
     };
     // Only the agent that has started the run knows it.
@@ -47,8 +50,28 @@ function following(replies: Readonly<Record<string, Reply<StartResult>>>) {
     }
     return { start, watch, record: async () => fail("unknownMethod", "not in this test") } as unknown as AgentClient;
   }) as typeof connectAgent;
-  return { followed: runs({ ca, clock, connect, wake: () => undefined }), clock, contacted };
+  return { followed: runs({ ca, preparations, clock, connect, wake: () => undefined }), clock, contacted, requests };
 }
+
+test("a run is started with what the pod has prepared, as soon as that is known", async () => {
+  const renewed: string[] = [];
+  let known: string | undefined;
+  const renew = (_: AgentPod, runId: string): void => {
+    renewed.push(runId);
+    known = "sha256:a";
+  };
+  const rejected = fail("unprepared", "the workspace is not prepared for this run");
+  const { followed, clock, requests } = following({ [pod.ip]: rejected }, { preparationOf: () => known, renew });
+  followed.ensure(pod, request);
+  await clock.advance(1000);
+  expect(followed.find(pod, "r1")).toMatchObject({ state: "refused", code: "unprepared" });
+  expect(renewed[0]).toBe("r1");
+  expect(requests.slice(0, 2)).toEqual([
+    { ...request, preparation: "" },
+    { ...request, preparation: "sha256:a" },
+  ]);
+  await followed.stop();
+});
 
 test("a run whose pod has another address is followed there", async () => {
   const { followed, clock, contacted } = following({ [moved.ip]: finished });
@@ -86,7 +109,7 @@ test("the line about an unexpected error names the namespace, the Workspace and 
   const connect = (() => ({ start: () => Promise.reject(new Error("unexpected")) })) as unknown as typeof connectAgent;
   const log = logger({ write: (line) => lines.push(line) });
   const clock = manualClock();
-  const followed = runs({ ca, clock, connect, log, wake: () => undefined });
+  const followed = runs({ ca, preparations: prepared, clock, connect, log, wake: () => undefined });
   followed.ensure(pod, request);
   await clock.advance(0);
   await followed.stop();
@@ -124,7 +147,14 @@ test.each([
   }
   const record = async () => fail("unknownMethod", "not in this test");
   const connect = (() => ({ watch, record }) as unknown as AgentClient) as typeof connectAgent;
-  const followed = runs({ ca, clock, connect, wake: () => undefined, ...(onEvent && { onEvent }) });
+  const followed = runs({
+    ca,
+    preparations: prepared,
+    clock,
+    connect,
+    wake: () => undefined,
+    ...(onEvent && { onEvent }),
+  });
   followed.attach(pod, "r1");
   await clock.advance(1000);
   expect(requested).toEqual([expected]);
@@ -159,7 +189,7 @@ describe("the progress of a run that was started before is not that of events wh
     }
     const start = async () => mismatch;
     const connect = (() => ({ start, watch }) as unknown as AgentClient) as typeof connectAgent;
-    const followed = runs({ ca, clock, connect, wake: () => undefined });
+    const followed = runs({ ca, preparations: prepared, clock, connect, wake: () => undefined });
     follow(followed);
     const seen: unknown[] = [];
     for (const __ of steps) {

@@ -3,7 +3,7 @@ import { silentLogger, systemClock, type Logger } from "@pko/kube";
 import type { NumberedEvent } from "@pko/records";
 import type { StartRequest } from "@pko/rpc";
 
-import type { AgentPod, FollowedPod, Run, Runs, Stoppable } from "./agents.ts";
+import type { AgentPod, FollowedPod, Run, RunPreparations, Runs, Stoppable } from "./agents.ts";
 import type { DialOptions } from "./dial.ts";
 import { FollowedRun } from "./followed-run.ts";
 
@@ -13,8 +13,7 @@ interface RunsOptions extends DialOptions {
   readonly progressMs?: number;
   /** Called for each event of a run, for traces. With it, the events of a run that was started before are read again. */
   readonly onEvent?: (runId: string, event: NumberedEvent) => void;
-  /** Called when an agent cannot start a run because its workspace is not prepared. */
-  readonly unprepared?: (pod: AgentPod, runId: string) => void;
+  readonly preparations: RunPreparations;
 }
 
 export function runs(options: RunsOptions): Runs & Stoppable {
@@ -72,14 +71,15 @@ class FollowedRuns implements Runs, Stoppable {
     known?.end();
     // The node of the pod has restarted, and may have lost the agent's record of a run that was started.
     const mustNotStart = known?.podUid === pod.uid && !known.mayStart;
-    const { onEvent, ...options } = this.#options;
+    const { onEvent, preparations, ...options } = this.#options;
     const logged = { namespace: pod.workspace.namespace, workspace: pod.workspace.name, run: runId };
     const entry = new FollowedRun(pod, request && !mustNotStart ? request : { runId }, {
       ...options,
       ...(onEvent && { onEvent: (event) => onEvent(runId, event) }),
       clock: this.#options.clock ?? systemClock,
       wake: () => this.#options.wake(runId),
-      unprepared: () => this.#options.unprepared?.(pod, runId),
+      preparation: () => preparations.preparationOf(pod),
+      unprepared: () => preparations.renew(pod, runId),
       failed: (error) => this.#log.error("following a run failed unexpectedly", { ...logged, error }),
     });
     this.#entries.set(runId, entry);

@@ -78,13 +78,14 @@ describe("a request to start a run", () => {
     stack: "dev",
     lostRuns: [{ from: "2026-01-01T00:00:00Z", to: "2026-01-01T00:01:00Z", hostname: "web-0", pid: 7 }],
     origin: { update: "web-1", stack: "web" },
+    preparation: "a",
   };
 
   test("is sent unchanged to an agent of the same version", () => {
     expect(startIn(2, request)).toEqual({ ok: true, request });
   });
 
-  test("has no origin in version 1, and neither a stack nor lost runs, because its agents break locks by time alone", () => {
+  test("has no origin and no preparation in version 1, and neither a stack nor lost runs, because its agents break locks by time alone", () => {
     expect(startIn(1, request)).toEqual({ ok: true, request: { runId: "a", operation: { kind: "up", message: "x" } } });
   });
 

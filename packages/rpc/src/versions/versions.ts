@@ -58,11 +58,12 @@ function withoutComparison(source: PrepareRequest["source"]): PrepareRequest["so
 
 /**
  * In version 1 a run uses the prepared stack. Lost runs are omitted: an agent of version 1 breaks locks by time alone, and
- * a run in another cluster may have acquired the lock at that time. Its origin is omitted as well, because nothing depends on it.
+ * a run in another cluster may have acquired the lock at that time. Its origin is omitted as well, because nothing depends on it. An agent
+ * of version 1 does not name its preparations.
  */
 export function startIn(version: ContractVersion, request: StartRequest): Translated {
   if (version === protocolVersion) return { ok: true, request };
-  const { stack: _, lostRuns: __, origin: ___, ...rest } = request;
+  const { stack: _, lostRuns: __, origin: ___, preparation: ____, ...rest } = request;
   return checked(StartRequestV1, rest);
 }
 
