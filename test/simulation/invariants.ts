@@ -1,5 +1,13 @@
 /** What must hold at any time, whatever fails. */
-import { leaseName, triggerAnnotation, updateKind, workspaceKind, type Stack, type Workspace } from "@pko/api";
+import {
+  leaseName,
+  reconcileRequestAnnotation,
+  triggerAnnotation,
+  updateKind,
+  workspaceKind,
+  type Stack,
+  type Workspace,
+} from "@pko/api";
 import { builtin } from "@pko/kube";
 
 import type { StartedRun } from "./agent.ts";
@@ -225,6 +233,9 @@ export class Invariants {
     const ready = status?.conditions?.find(({ type }) => type === "Ready");
     if (ready?.status !== "True") return `is not ready: ${ready?.reason} ${ready?.message}`;
     if (ready.observedGeneration !== metadata.generation) return "is ready for an earlier generation";
+    const requested = metadata.annotations?.[reconcileRequestAnnotation];
+    if (requested !== undefined && status?.observedReconcileRequest !== requested)
+      return "has not completed the requested reconciliation";
     const { lastSuccessfulCommit } = status?.lastUpdate ?? {};
     if (lastSuccessfulCommit !== this.#world.head) return `has commit ${lastSuccessfulCommit}`;
     const { content } = this.#world.backend.state(spec?.stack ?? "");
