@@ -228,14 +228,10 @@ export class Invariants {
     ];
   }
 
-  #whyUnconverged({ metadata, spec, status }: Stack): string | undefined {
-    if (metadata.deletionTimestamp !== undefined) return "is being deleted";
-    const ready = status?.conditions?.find(({ type }) => type === "Ready");
-    if (ready?.status !== "True") return `is not ready: ${ready?.reason} ${ready?.message}`;
-    if (ready.observedGeneration !== metadata.generation) return "is ready for an earlier generation";
-    const requested = metadata.annotations?.[reconcileRequestAnnotation];
-    if (requested !== undefined && status?.observedReconcileRequest !== requested)
-      return "has not completed the requested reconciliation";
+  #whyUnconverged(stack: Stack): string | undefined {
+    const unready = whyUnready(stack);
+    if (unready !== undefined) return unready;
+    const { spec, status } = stack;
     const { lastSuccessfulCommit } = status?.lastUpdate ?? {};
     if (lastSuccessfulCommit !== this.#world.head) return `has commit ${lastSuccessfulCommit}`;
     const { content } = this.#world.backend.state(spec?.stack ?? "");
@@ -263,6 +259,17 @@ export class Invariants {
       return isLeft ? [`${cluster.name}: ${kind} ${name} is left over`] : [];
     });
   }
+}
+
+/** Why the status does not say that everything the user requested is done. */
+function whyUnready({ metadata, status }: Stack): string | undefined {
+  if (metadata.deletionTimestamp !== undefined) return "is being deleted";
+  const ready = status?.conditions?.find(({ type }) => type === "Ready");
+  if (ready?.status !== "True") return `is not ready: ${ready?.reason} ${ready?.message}`;
+  if (ready.observedGeneration !== metadata.generation) return "is ready for an earlier generation";
+  const requested = metadata.annotations?.[reconcileRequestAnnotation];
+  const isRequestDone = requested === undefined || status?.observedReconcileRequest === requested;
+  return isRequestDone ? undefined : "has not completed the requested reconciliation";
 }
 
 const isReady = ({ status }: Workspace): boolean =>
