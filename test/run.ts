@@ -50,7 +50,8 @@ async function main(names: readonly string[]): Promise<boolean> {
 /** Undefined if the job can run on the cluster of this run. */
 function skippedHere(job: Job): Report | undefined {
   if (givenKubeconfig === undefined) return undefined;
-  const why = skipReason(job, { machineAddress: process.env["MACHINE_ADDRESS"] });
+  const { MACHINE_ADDRESS: machineAddress, WORKSPACE_IMAGE: workspaceImage } = process.env;
+  const why = skipReason(job, { machineAddress, workspaceImage });
   return why === undefined ? undefined : skippedReport(job.name, why);
 }
 

@@ -6,6 +6,12 @@
  */
 export const smallResources = { requests: { cpu: "10m" } } as const;
 
+/** Contains the SDK that programs in JavaScript need. The default image of the local cluster does, too; that of Docker Hub does not. */
+const imageWithSdk = process.env["WORKSPACE_IMAGE"];
+
+/** Fields of the workspaces of all Stacks. */
+export const smallWorkspace = { resources: smallResources, ...(imageWithSdk && { image: imageWithSdk }) } as const;
+
 /** Fields of a Stack with a file backend on the namespace's volume. */
 export const onFileBackend = {
   serviceAccountName: "pulumi",
@@ -15,7 +21,7 @@ export const onFileBackend = {
   },
   workspaceTemplate: {
     spec: {
-      resources: smallResources,
+      ...smallWorkspace,
       podTemplate: {
         spec: {
           terminationGracePeriodSeconds: 1,
@@ -46,7 +52,7 @@ export function newStackWithDestroy(name: string, spec: object): object {
 /** A Stack whose spec sets the backend. Its pods terminate quickly, so that tests do not wait for them. */
 export function newStackWithoutBackend(name: string, spec: object): object {
   const workspaceTemplate = {
-    spec: { resources: smallResources, podTemplate: { spec: { terminationGracePeriodSeconds: 1 } } },
+    spec: { ...smallWorkspace, podTemplate: { spec: { terminationGracePeriodSeconds: 1 } } },
   };
   return {
     apiVersion: "pulumi.com/v1",
@@ -101,5 +107,5 @@ export function podWith({ container = {}, sidecars = [], mounts = [], volumes = 
     volumes: [...spec.volumes, ...volumes],
     ...(initContainers && { initContainers }),
   };
-  return { spec: { resources: smallResources, podTemplate: { spec: pod } } };
+  return { spec: { ...smallWorkspace, podTemplate: { spec: pod } } };
 }

@@ -3,14 +3,15 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { listedFiles, skipReason } from "./other-clusters.ts";
+import { listedFiles, skipReason, type OtherCluster } from "./other-clusters.ts";
 import { jobsIn, repositoryRoot, suiteNames, type Job } from "./suites.ts";
 
 const all = (await Promise.all(suiteNames.map(jobsIn))).flat();
-const remote = { machineAddress: undefined };
-const reachable = { machineAddress: "192.0.2.1" };
+const remote: OtherCluster = { machineAddress: undefined, workspaceImage: undefined };
+const reachable: OtherCluster = { ...remote, machineAddress: "192.0.2.1" };
+const withImage: OtherCluster = { ...reachable, workspaceImage: "registry.example.com/workspace:1" };
 
-const runnable = (jobs: readonly Job[], cluster: typeof remote | typeof reachable): string[] =>
+const runnable = (jobs: readonly Job[], cluster: OtherCluster): string[] =>
   jobs.filter((job) => skipReason(job, cluster) === undefined).map(({ name }) => name);
 
 test("the tests of the local cluster itself are skipped, and all that need no cluster run", () => {
@@ -38,8 +39,17 @@ test("with an address of this machine, a file runs if it uses nothing of the loc
       !text.includes("localTest(")
     );
   };
-  for (const name of runnable(files, reachable))
+  for (const name of runnable(files, withImage))
     expect({ name, usesLocal: usesLocal(name) }).toEqual({ name, usesLocal: false });
+});
+
+test("without a workspace image that contains the SDK, the files with programs in JavaScript are skipped, and no others", () => {
+  const files = all.filter(({ suite }) => suite === "e2e");
+  const without = new Set(runnable(files, reachable));
+  const skipped = runnable(files, withImage).filter((name) => !without.has(name));
+  const usesJavaScript = (name: string): boolean =>
+    /\b(javascript|files|slow|configMap|echo)Project\b/.test(readFileSync(join(repositoryRoot, name), "utf8"));
+  expect(skipped.toSorted()).toEqual(runnable(files, withImage).filter(usesJavaScript).toSorted());
 });
 
 test("every listed file is an end-to-end test", () => {

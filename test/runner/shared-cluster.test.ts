@@ -1,9 +1,9 @@
-/** A cluster of the user is used only if it certainly has no operator, in any namespace. */
-import { expect, test } from "bun:test";
+/** A cluster of the user is used only if tests can access it, and if it certainly has no operator, in any namespace. */
+import { describe, expect, test } from "bun:test";
 
 import type { OperatorDeployment } from "@pko/cluster";
 
-import { operatorProblem } from "./shared-cluster.ts";
+import { credentialsProblem, operatorProblem } from "./shared-cluster.ts";
 
 const deployment = (namespace: string, ...variables: readonly string[]): OperatorDeployment => {
   const containers = [{ image: "any", env: variables.map((name) => ({ name })) }];
@@ -30,4 +30,23 @@ test("a cluster whose Deployments cannot be read is a problem", async () => {
   expect(await operatorProblem(fail)).toBe(
     "whether the cluster of CLUSTER_KUBECONFIG has an operator is unknown: kubectl exited with code 1: connection refused",
   );
+});
+
+describe("a kubeconfig", () => {
+  const users = [
+    { name: "ci", user: { token: "abc" } },
+    { name: "cloud", user: { exec: { command: "cloud-login" } } },
+  ];
+  const contexts = users.map(({ name }) => ({ name: `as-${name}`, context: { cluster: "c", user: name } }));
+  const kubeconfig = (current: string): string => JSON.stringify({ users, contexts, "current-context": current });
+
+  test("that contains the credentials of its context can be used", () => {
+    expect(credentialsProblem(kubeconfig("as-ci"))).toBeUndefined();
+  });
+
+  test("whose credentials come from another program is a problem", () => {
+    expect(credentialsProblem(kubeconfig("as-cloud"))).toBe(
+      "the kubeconfig of CLUSTER_KUBECONFIG gets the credentials of cloud from another program (exec), which tests cannot run: use one with the token of a service account",
+    );
+  });
 });

@@ -1,4 +1,5 @@
 /** The cluster on which end-to-end tests run: a new local one, or the user's own, which is neither started nor stopped. */
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import {
@@ -9,6 +10,7 @@ import {
   installedOperators,
   readDeployments,
 } from "@pko/cluster";
+import { parse } from "yaml";
 
 import { repositoryRoot } from "./suites.ts";
 
@@ -30,7 +32,7 @@ interface ClusterNeeds {
 export async function startCluster({ cli }: ClusterNeeds): Promise<Record<string, string> | string> {
   const isUp = (await runCluster("down")) && (await runCluster("up"));
   if (!isUp) return "the cluster did not start; see the output above";
-  const problem = givenKubeconfig === undefined ? undefined : await operatorProblem();
+  const problem = givenKubeconfig === undefined ? undefined : await givenClusterProblem(givenKubeconfig);
   if (problem !== undefined) return problem;
   try {
     // Once, because parallel processes would overwrite each other's executables.
@@ -46,6 +48,26 @@ export async function stopCluster(): Promise<void> {
 }
 
 /** Why tests cannot use the cluster of the user; undefined if they can. */
+async function givenClusterProblem(kubeconfig: string): Promise<string | undefined> {
+  return credentialsProblem(await readFile(kubeconfig, "utf8")) ?? (await operatorProblem());
+}
+
+interface Kubeconfig {
+  readonly "current-context"?: string;
+  readonly contexts?: readonly { readonly name: string; readonly context: { readonly user: string } }[];
+  readonly users?: readonly { readonly name: string; readonly user: { readonly exec?: object } }[];
+}
+
+/** Tests start kubectl without the environment that a program for credentials would need. */
+export function credentialsProblem(kubeconfig: string): string | undefined {
+  const { "current-context": current, contexts = [], users = [] } = parse(kubeconfig) as Kubeconfig;
+  const name = contexts.find((each) => each.name === current)?.context.user;
+  const { exec } = users.find((each) => each.name === name)?.user ?? {};
+  if (exec === undefined) return undefined;
+  return `the kubeconfig of CLUSTER_KUBECONFIG gets the credentials of ${name} from another program (exec), which tests cannot run: use one with the token of a service account`;
+}
+
+/** An operator that would interfere. */
 export async function operatorProblem(read: typeof readDeployments = readDeployments): Promise<string | undefined> {
   try {
     const [operator] = installedOperators(await read());

@@ -104,7 +104,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
   e2e: {
     folders: ["test/e2e"],
     jobPer: "file",
-    tools: ["argocd", "helm", "source-controller", "versitygw", "pulumi-resource-kubernetes"],
+    tools: ["kubectl", "argocd", "helm", "source-controller", "versitygw", "pulumi-resource-kubernetes"],
     cluster: "shared",
   },
 };

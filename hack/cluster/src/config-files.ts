@@ -85,6 +85,8 @@ function kubeletConfig(layout: Layout, node: ClusterNode): object {
     kind: "KubeletConfiguration",
     failCgroupV1: false,
     cgroupDriver: "cgroupfs",
+    // With cgroups v2, too, the kernel kills the process that is out of memory, and not the whole container.
+    singleProcessOOMKill: true,
     // Separate cgroups, so that removing them never touches those of another kubelet.
     cgroupRoot: join("/", cgroup, node.cgroup),
     port: node.kubeletPort,

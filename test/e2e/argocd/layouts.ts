@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parseAllDocuments, stringify } from "yaml";
 
 import { filesBelow, root } from "../../docs/pages.ts";
-import { smallResources } from "../objects.ts";
+import { smallWorkspace } from "../objects.ts";
 
 const examples = "examples/argocd";
 
@@ -38,7 +38,7 @@ function adapt(text: string, { gitUrl, cloudUrl, namespace, argoCd }: Replacemen
       if (document.get("kind") !== "Stack") return document.toString();
       const stack = document.toJS() as { spec: object };
       const workspaceTemplate = {
-        spec: { resources: smallResources, podTemplate: { spec: { terminationGracePeriodSeconds: 1 } } },
+        spec: { ...smallWorkspace, podTemplate: { spec: { terminationGracePeriodSeconds: 1 } } },
       };
       const changes = { backend: cloudUrl, workspaceTemplate, retryMaxBackoffDurationSeconds: 2 };
       return stringify({ ...stack, spec: { ...stack.spec, ...changes } });

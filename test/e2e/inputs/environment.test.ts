@@ -23,6 +23,7 @@ import {
   onFileBackend,
   podUid,
   podWith,
+  smallWorkspace,
   readOutput,
   requestReconcile,
   stackUntil,
@@ -124,6 +125,7 @@ describe("the environment", () => {
             metadata: { labels: { team: "platform" }, annotations: { note: "kept" } },
             spec: {
               image: "docker.io/pulumi/pulumi:latest-nonroot",
+              ...smallWorkspace,
               resources: { requests: { cpu: "20m", memory: "96Mi" }, limits: { memory: "2Gi" } },
               // The init container of the docs.
               initContainers: [

@@ -25,26 +25,34 @@ import {
 } from "../harness.ts";
 
 const slow = 240_000;
-/** Always pulls the image, because the node may have an image of this name from an earlier run. */
-const released = readFileSync(join(repositoryRoot, "deploy/quickstart/install.yaml"), "utf8").replaceAll(
-  "IfNotPresent",
-  "Always",
-);
+const released = readFileSync(join(repositoryRoot, "deploy/quickstart/install.yaml"), "utf8");
 
 let manifest = released;
 let place: Place;
 
 beforeAll(async () => {
-  // A cluster of the user cannot pull an image of this name from here.
-  if (givenKubeconfig === undefined) await publishOperatorImage(imageTag);
-  else manifest = replaceImage(released, await publishedImage());
+  if (givenKubeconfig === undefined) {
+    await publishOperatorImage(imageTag);
+    // The node may have an image of this name from an earlier run.
+    manifest = released.replaceAll("IfNotPresent", "Always");
+  } else {
+    // A cluster of the user cannot pull an image of this name from here.
+    manifest = replaceImage(released, await publishedImage());
+  }
   place = await placeIn("default");
 }, slow);
 
 /** Keeps the CRDs and the namespace, which other tests need. */
 afterAll(async () => {
   await place?.watches[Symbol.asyncDispose]();
-  await kubectl(["delete", "stack,program", "quickstart", "--ignore-not-found", "--timeout=120s"]);
+  await kubectl([
+    "delete",
+    "stack,program",
+    "quickstart",
+    "--namespace=default",
+    "--ignore-not-found",
+    "--timeout=120s",
+  ]);
   const kept = /^kind: (CustomResourceDefinition|Namespace)$/m;
   const input = manifest
     .split(/^---$/m)
@@ -56,15 +64,15 @@ afterAll(async () => {
 test(
   "kubectl apply installs the operator, which runs a Stack and runs it again after kubectl annotate",
   async () => {
-    await kubectl(["apply", "-f", "-"], { input: manifest });
+    await kubectl(["apply", "--namespace=default", "-f", "-"], { input: manifest });
     await kubectl(["rollout", "status", "deployment", "-n", operatorNamespace, "--timeout=120s"]);
-    const reapplied = await kubectl(["apply", "-f", "-"], { input: manifest });
+    const reapplied = await kubectl(["apply", "--namespace=default", "-f", "-"], { input: manifest });
     expect(reapplied.split("\n").filter((line) => line !== "" && !line.endsWith(" unchanged"))).toEqual([]);
 
     await applyTo(place, program, stack);
     await stackUntil(place, "quickstart", isReady);
     const request = `pulumi.com/reconciliation-request=${new Date().toString()}`;
-    await kubectl(["annotate", "stack", "quickstart", request, "--overwrite"]);
+    await kubectl(["annotate", "stack", "quickstart", "--namespace=default", request, "--overwrite"]);
     await waitFor(async () => (await listUpdates(place, "quickstart")).length === 2, {
       timeoutMs: slow / 3,
       what: "the requested update",

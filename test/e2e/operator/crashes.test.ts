@@ -71,7 +71,7 @@ describe("a slow update", () => {
     slow,
   );
 
-  test.concurrent(
+  localTest(test.concurrent, "with cgroups v2, the agent would be killed with its program")(
     "fails when it runs out of memory, and succeeds when it needs less",
     async () => {
       const limited = { name: "pulumi", resources: { limits: { memory: "500Mi" } } };

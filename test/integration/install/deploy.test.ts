@@ -41,7 +41,7 @@ afterAll(async () => {
 /** The exit code, standard error and its errors, and the arguments with which the chart was installed. */
 async function deploy(...variables: readonly string[]) {
   rmSync(calls, { force: true });
-  const given = [`CLUSTER_KUBECONFIG=${server.kubeconfig}`, "IMAGE=registry.example.com/operator:dev"];
+  const given = [`CLUSTER_KUBECONFIG=${server.kubeconfig}`, "CONTEXT=", "IMAGE=registry.example.com/operator:dev"];
   const { code, stderr } = await attempt(["make", "-s", "deploy", ...given, ...variables], {
     cwd: repositoryRoot,
     env: { PATH: `${folder}:${process.env["PATH"] ?? ""}` },
