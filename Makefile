@@ -74,7 +74,7 @@ faults: setup ## Kills the operator before and after each of its writes and call
 	@$(BUN) test/faults/main.ts
 
 simulate: setup ## Runs the operator in simulated clusters with faults (SEEDS=1000, SEED=42 repeats one, MUTANTS=1 plants mistakes; docs/simulation.md)
-	@SEEDS=$(or $(SEEDS),100) $(if $(SEED),SEED=$(SEED)) $(if $(FIRST),FIRST=$(FIRST)) $(if $(LOG),LOG=$(LOG)) $(if $(MUTANTS),MUTANTS=$(MUTANTS)) $(BUN) test/simulation/main.ts
+	@SEEDS=$(or $(SEEDS),$(if $(MUTANTS),1000,100)) $(if $(SEED),SEED=$(SEED)) $(if $(FIRST),FIRST=$(FIRST)) $(if $(LOG),LOG=$(LOG)) $(if $(MUTANTS),MUTANTS=$(MUTANTS)) $(BUN) test/simulation/main.ts
 
 mutants: setup ## Plants mistakes in the controllers' rules and reports those that no unit test detects (RULES=path for some)
 	@$(BUN) test/mutants/main.ts $(RULES)

@@ -163,7 +163,7 @@ class Connection implements AgentClient {
         const own = this.#options.credentials();
         const { serverName } = this.#options.address;
         if (!trusts(own, target.certificate, serverName) || !trusts(target.certificate, own, "operator")) {
-          this.#options.onUntrusted?.();
+          if (!process.isDead) this.#options.onUntrusted?.();
           return settle(error("untrusted", "the certificate is not trusted"));
         }
         const isLost = losesResponse();

@@ -88,6 +88,8 @@ export class SimulatedAgent {
   #process: VirtualProcess;
   #prepared = new Map<string, PreparedStack>();
   #preparing: Preparing | undefined;
+  /** Requests have other names in another process. */
+  #salt = 0;
   readonly #runs = new Map<string, SimulatedRun>();
   /** Processes of this pod that have ended without unlocking. */
   readonly #dead: SimulatedRun[] = [];
@@ -121,7 +123,7 @@ export class SimulatedAgent {
 
   async prepare(request: PrepareRequest): Promise<Reply<PrepareResult, AgentError>> {
     const { knownClis: _, ...identifying } = request;
-    const key = digest(identifying);
+    const key = digest([this.#salt, identifying]);
     if (this.#isStopping) return fail("stopping", "the workspace is stopping");
     if (this.#active) {
       return { ok: false, error: { code: "busy", message: "a run is active", activeRun: this.#active.request.runId } };
@@ -136,6 +138,7 @@ export class SimulatedAgent {
     this.#preparing?.done.resolve(superseded);
     const preparing: Preparing = { key, phases: [], done: Promise.withResolvers() };
     this.#preparing = preparing;
+    this.#prepared.clear();
     void this.#finishPreparing(preparing, request);
     return preparing;
   }
@@ -192,10 +195,10 @@ export class SimulatedAgent {
         error: { code: "busy", message: "another run is active", activeRun: this.#active.request.runId },
       };
     }
+    if (this.#preparing) return fail("busy", "the workspace is being prepared");
     const prepared = request.stack === undefined ? [...this.#prepared.values()][0] : this.#prepared.get(request.stack);
     const isWanted = prepared && [undefined, prepared.preparation].includes(request.preparation);
-    if (!prepared || !isWanted || this.#preparing)
-      return fail("unprepared", "the workspace is not prepared for this run");
+    if (!prepared || !isWanted) return fail("unprepared", "the workspace is not prepared for this run");
     const { where, hostname, onStart } = this.#options;
     const startedAt = this.#timestamp();
     const cli = { hostname, pid: this.#nextPid++, startedAt, runId: request.runId, where, isAlive: true };
@@ -260,11 +263,12 @@ export class SimulatedAgent {
     const run = this.#active;
     this.#process.kill();
     this.#process = process;
-    this.#prepared.clear();
     this.#preparing = undefined;
+    this.#salt += 1;
     this.#isStopping = false;
     if (run) this.#kill(run);
     if (losesFiles) {
+      this.#prepared.clear();
       this.#runs.clear();
       this.#dead.length = 0;
       this.#active = undefined;

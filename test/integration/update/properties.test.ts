@@ -49,6 +49,7 @@ test(`${rounds} random views`, () => {
   // The views are random enough to need every step and every outcome.
   const steps: Step["kind"][] = [
     "addFinalizer",
+    "attachRun",
     "cancelRun",
     "claimSlot",
     "confirmPodDeleted",
@@ -85,7 +86,7 @@ function checkStep({ update, pod }: UpdateView, step: Step): void {
     expect(pod?.agent.uid).toBe(step.pod.uid);
     expect(update.metadata.deletionTimestamp).toBeUndefined();
   }
-  if (step.kind === "cancelRun") expect(step.pod.uid).toBe(recorded ?? "none");
+  if (step.kind === "attachRun" || step.kind === "cancelRun") expect(step.pod.uid).toBe(recorded ?? "none");
   if (step.kind === "addFinalizer") expect(recorded).toBeUndefined();
 }
 

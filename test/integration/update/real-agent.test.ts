@@ -5,7 +5,8 @@ import type { UpdateRecordContent } from "@pko/api";
 import { builtin } from "@pko/kube";
 import { preparations, readOutputs, type AgentPod } from "@pko/operator";
 import { decodeContent, type RecordContent } from "@pko/records";
-import type { PrepareRequest } from "@pko/rpc";
+import { workspaceServerName, type PrepareRequest } from "@pko/rpc";
+import { connectAgent } from "@pko/rpc/client";
 import { waitFor } from "@pko/testkit";
 
 import { Gate, gatedProgram } from "../agent/gate.ts";
@@ -120,6 +121,32 @@ test("prepare, preview, up, destroy and up again with the real CLI", async () =>
   expect(JSON.stringify([preview, created, end, operator.events, records, agent.log])).not.toContain("canary");
   await preparing.stop();
 }, 400_000);
+
+test("an Update deploys what its operator has requested, although the agent has prepared an outdated request since", async () => {
+  await using scene = await UpdateScene.open();
+  await using agent = new AgentProcess();
+  const pod = await startAgent(scene, agent);
+  const { ip: host, port = 0, workspace } = pod;
+  const sender = connectAgent({
+    address: { host, port, serverName: workspaceServerName(workspace) },
+    credentials: () => scene.ca.operatorCredentials(),
+  });
+  const requestFor = (word: string): PrepareRequest => {
+    const files = { "Pulumi.yaml": JSON.stringify({ name: "shop", runtime: "yaml", outputs: { word } }) };
+    return { source: { kind: "files", files }, stacks: [{ name: "dev", create: true, config: [], environments: [] }] };
+  };
+  const preparing = preparations({ ca: scene.ca, wake: () => undefined });
+  const isPrepared = (): boolean => preparing.ensure(pod, requestFor("current")).state === "done";
+  await waitFor(isPrepared, { timeoutMs: 60_000, what: "the workspace to be prepared" });
+  expect(await sender.prepare(requestFor("outdated"))).toMatchObject({ ok: true, value: { ok: true } });
+
+  scene.operator({ preparations: preparing });
+  await scene.update("deploy");
+  await scene.until("deploy", succeeded);
+  const secret = await scene.secret("deploy-stack-outputs");
+  expect(secret && readOutputs(secret)).toEqual([{ name: "word", secret: false, json: '"current"' }]);
+  await preparing.stop();
+}, 180_000);
 
 test("a program that fails is reported with its own messages", async () => {
   await using scene = await UpdateScene.open();

@@ -68,7 +68,7 @@ export interface Preparations {
   ensure(pod: AgentPod, request: PrepareRequest): Preparation;
   /** Whether this pod's agent has responded to the last request. */
   hasResponded(pod: AgentPod): boolean;
-  /** What this pod has prepared, as its agent names it. Undefined while that is not known. */
+  /** What this pod has prepared for the last request, as its agent names it: empty in version 1. Undefined while that is not known. */
   preparationOf(pod: AgentPod): string | undefined;
   /** Repeats a request that is done, after a failure that may be temporary. */
   retry(pod: AgentPod): void;

@@ -29,7 +29,7 @@ interface FollowOptions extends DialOptions {
   readonly progressMs?: number;
   /** What the pod has prepared, as far as this process knows. */
   readonly preparation: () => string | undefined;
-  /** Called when the agent cannot start the run because its workspace is not prepared for it. */
+  /** Called when the agent cannot start the run because its workspace is not prepared for it, or is being prepared. */
   readonly unprepared: () => void;
   /** Called for each event of the run from the first on, also for those before a restart of this process. */
   readonly onEvent?: (event: NumberedEvent) => void;
@@ -290,7 +290,8 @@ export class FollowedRun {
   async #retryLater(errorClass: ErrorClass, error: CallError): Promise<void> {
     if (errorClass !== "busy" && errorClass !== "unprepared") return await this.#unreachable(error.message);
     this.#set({ state: "refused", code: errorClass, message: error.message });
-    if (errorClass === "unprepared") this.#options.unprepared();
+    // Without an active run, it is busy with a preparation, which may be that of an outdated request.
+    if (error.activeRun === undefined) this.#options.unprepared();
     await this.#attempts.afterRejection(this.#signal);
   }
 

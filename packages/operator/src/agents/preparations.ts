@@ -97,9 +97,8 @@ class PreparedWorkspaces implements Preparations, Projects, Stoppable {
 
   preparationOf({ workspace, uid }: AgentPod): string | undefined {
     const known = this.#entries.get(refKey(workspace));
-    return known?.uid === uid && known.state.state === "done" && known.state.result.ok
-      ? known.state.result.prepared.preparation
-      : undefined;
+    if (known?.uid !== uid || known.state.state !== "done" || !known.state.result.ok) return undefined;
+    return known.state.result.prepared.preparation ?? "";
   }
 
   retry(pod: AgentPod): void {
@@ -109,8 +108,10 @@ class PreparedWorkspaces implements Preparations, Projects, Stoppable {
   }
 
   renew(pod: AgentPod, runId: string): void {
-    if (!this.#isRenewalDue(pod, runId)) return;
     const known = this.#entries.get(refKey(pod.workspace));
+    // The agent is busy with it.
+    if (known?.uid === pod.uid && known.state.state === "running") return;
+    if (!this.#isRenewalDue(pod, runId)) return;
     // After a restart or a failure, the Workspace decides what is prepared, and when.
     if (known?.uid !== pod.uid || known.state.state !== "done" || !known.state.result.ok)
       this.#options.wake(pod.workspace);

@@ -73,6 +73,21 @@ test("a run is started with what the pod has prepared, as soon as that is known"
   await followed.stop();
 });
 
+test.each([
+  ["is, if the agent prepares something, which may be outdated", {}, true],
+  ["is not, if another run is active", { activeRun: "r0" }, false],
+])("the workspace of a run that has to wait for its agent is prepared again: it %s", async (_, busy, isRenewed) => {
+  const renewed = new Set<string>();
+  const renew = (_pod: AgentPod, runId: string): void => void renewed.add(runId);
+  const rejected: Reply<StartResult> = { ok: false, error: { code: "busy", message: "busy", ...busy } };
+  const { followed, clock } = following({ [pod.ip]: rejected }, { preparationOf: () => "sha256:a", renew });
+  followed.ensure(pod, request);
+  await clock.advance(1000);
+  expect(followed.find(pod, "r1")).toMatchObject({ state: "refused", code: "busy" });
+  expect([...renewed]).toEqual(isRenewed ? ["r1"] : []);
+  await followed.stop();
+});
+
 test("a run whose pod has another address is followed there", async () => {
   const { followed, clock, contacted } = following({ [moved.ip]: finished });
   followed.ensure(pod, request);

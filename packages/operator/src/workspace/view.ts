@@ -169,6 +169,8 @@ export interface WorkspaceView extends StepFacts {
   readonly spec: Normalized<NormalWorkspace>;
   readonly statefulSet?: StatefulSetFacts;
   readonly pod?: PodFacts;
+  /** The agent of the pod has done what this process requested last. Unknown after a restart. */
+  readonly isKnownPrepared?: true;
   /** The WorkspaceClass of the namespace. */
   readonly workspaceClass: ClassView;
   readonly updates: readonly UpdateFacts[];

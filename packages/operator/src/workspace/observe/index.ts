@@ -25,7 +25,7 @@ export interface WorkspaceStores {
   readonly statefulSets: Store<ApiObject<StatefulSet>>;
   /** With `podIndexers`. */
   readonly pods: Store<ApiObject<Pod>>;
-  readonly preparations: Pick<Preparations, "hasResponded">;
+  readonly preparations: Pick<Preparations, "hasResponded" | "preparationOf">;
   readonly runs: Pick<Runs, "find">;
   readonly slots: Slots;
   /** Of all Workspaces. */
@@ -50,6 +50,7 @@ export function observeWorkspace(
   const retry = retryOf(workspace, moment);
   const { written, conflictSince } = moment.memory ?? {};
   const podFacts = pod && observePod(world, workspace, pod);
+  const isKnownPrepared = podFacts && world.preparations.preparationOf(podFacts.agent) !== undefined;
   const certificate = knownCertificate(moment, world.settings.certificateMs);
   return {
     now: moment.now,
@@ -58,6 +59,7 @@ export function observeWorkspace(
     workspaceClass: world.classOf(workspace.metadata.namespace ?? ""),
     ...(statefulSet && { statefulSet }),
     ...(podFacts && { pod: podFacts }),
+    ...(isKnownPrepared && { isKnownPrepared }),
     ...(certificate && { knownCertificate: certificate }),
     updates: observeUpdates(world, workspace, pod),
     idleTimeoutMs: (spec.ok ? spec.value.idleTimeoutMs : undefined) ?? world.settings.idleTimeoutMs,

@@ -113,6 +113,15 @@ describe("a missing source", () => {
       when: [noSource, ready(), pod(), set()],
       outcome: "unchanged",
     },
+    "does not matter for an Update if it is known what the pod has prepared": {
+      when: [noSource, ready(), pod(), set(), update("waiting"), given({ isKnownPrepared: true })],
+      outcome: "unchanged",
+    },
+    "is reported if an Update waits, and what the pod has prepared is unknown, for example after a restart": {
+      when: [noSource, ready(), pod(), set(), update("waiting")],
+      outcome: "misconfigured",
+      contains: "there is no Program web",
+    },
     "is reported in a pod that was not prepared": {
       when: [noSource, notReady(), pod(), set()],
       outcome: "misconfigured",

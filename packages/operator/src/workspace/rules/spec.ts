@@ -32,8 +32,15 @@ export const templateInvalid: WorkspaceRule = (view) => {
   return decide({ kind: "misconfigured", message: problems.join("\n"), ...(reason && { reason }) }, problemPause(view));
 };
 
-/** A prepared workspace stays ready even if its source no longer exists. */
-export const sourceUnavailable: WorkspaceRule = (view) => (isServing(view) ? undefined : requestIncomplete(view));
+/**
+ * A prepared workspace stays ready even if its source no longer exists, unless an Update waits, and it is not known what the pod has
+ * prepared.
+ */
+export const sourceUnavailable: WorkspaceRule = (view) => {
+  const { updates, isKnownPrepared } = view;
+  const isUsable = isKnownPrepared || !updates.some(({ phase }) => phase === "waiting");
+  return isServing(view) && isUsable ? undefined : requestIncomplete(view);
+};
 
 /** Applies where the request to the agent cannot be built, or needs a token first. */
 export function requestIncomplete(view: WorkspaceView): Decision | undefined {
