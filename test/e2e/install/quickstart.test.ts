@@ -64,9 +64,9 @@ afterAll(async () => {
 test(
   "kubectl apply installs the operator, which runs a Stack and runs it again after kubectl annotate",
   async () => {
-    await kubectl(["apply", "--namespace=default", "-f", "-"], { input: manifest });
+    await kubectl(["apply", "-f", "-"], { input: manifest });
     await kubectl(["rollout", "status", "deployment", "-n", operatorNamespace, "--timeout=120s"]);
-    const reapplied = await kubectl(["apply", "--namespace=default", "-f", "-"], { input: manifest });
+    const reapplied = await kubectl(["apply", "-f", "-"], { input: manifest });
     expect(reapplied.split("\n").filter((line) => line !== "" && !line.endsWith(" unchanged"))).toEqual([]);
 
     await applyTo(place, program, stack);
