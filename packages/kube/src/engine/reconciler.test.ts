@@ -286,6 +286,37 @@ test("a store that does not show the last write yet is not used", async () => {
   expect(room.performed).toEqual(["screwIn", "screwIn"]);
 });
 
+describe("an object of which the store shows a version that the API server does not have", () => {
+  const conflict = failure(409, "Conflict");
+
+  test("is reconciled less and less often, however often other objects change", async () => {
+    const room = new Room();
+    const reconcile = room.reconciler({ plan: () => planned("on", "screwIn") });
+    const passes: number[] = [];
+    for (let monotonic = 0; monotonic < 60_000; monotonic += 20) {
+      room.failures.splice(0, 1, conflict);
+      const before = room.performed.length;
+      await reconcile("house/desk", room.context({ monotonic }));
+      if (room.performed.length > before) passes.push(monotonic);
+    }
+    expect(passes).toEqual([0, 100, 300, 700, 1500, 3100, 6300, 12700, 25500, 51100]);
+    // The first lines are at level debug, because stores are often behind for a moment.
+    expect(room.logged.filter(({ level }) => level === "warn")).toHaveLength(5);
+  });
+
+  test("is reconciled as soon as the store shows another version", async () => {
+    const room = new Room();
+    let observed: Lamp = lamp;
+    const reconcile = room.reconciler({ observe: () => ({ lamp: observed }), plan: () => planned("on", "screwIn") });
+    room.failures.push(conflict);
+    expect(await reconcile("house/desk", room.context())).toEqual(retry);
+    expect(await reconcile("house/desk", room.context())).toEqual(requeueAfter(100));
+    observed = { ...lamp, metadata: { ...lamp.metadata, resourceVersion: "8" } };
+    expect(await reconcile("house/desk", room.context())).toEqual(done);
+    expect(room.performed).toEqual(["screwIn", "screwIn"]);
+  });
+});
+
 test("an object that stays in the version before the last write, as after a restored backup, is reconciled", async () => {
   const room = new Room();
   const reconcile = room.reconciler();

@@ -15,6 +15,7 @@ import { isDeepStrictEqual } from "node:util";
 
 import type { Client } from "../client/client.ts";
 import { isBadRequest, isConflict, isInvalid, isNotFound, type ApiError } from "../client/errors.ts";
+import { backoffDelay, type BackoffPolicy } from "../controller/backoff.ts";
 import type { Reconcile, ReconcileContext } from "../controller/controller.ts";
 import { done, requeueAfter, requeueAt, retry, type Result } from "../controller/queue.ts";
 import type { Key, KubeObject, Resource } from "../resource.ts";
@@ -125,6 +126,21 @@ interface WrittenStatus {
   readonly replacedVersion?: string;
 }
 
+/** A version of an object that the API server does not have any more. */
+interface OutdatedVersion {
+  readonly version: string | undefined;
+  /** How often the status was rejected because of that. */
+  readonly rejections: number;
+  /** On the monotonic clock. */
+  readonly pausedUntil: number;
+}
+
+/**
+ * Until the store shows another version, the status would be rejected again. Changes of other objects must not lead to a pass sooner:
+ * after a restore of etcd, each pass may create an object that the garbage collector deletes at once, because its owner does not exist.
+ */
+const rejectionBackoff: BackoffPolicy = { baseMs: 100, factor: 2, capMs: 30_000, jitter: 0 };
+
 /** If the watch is broken, a later comparison finds out. */
 const behindMs = 1000;
 /** After that, the object may really be in this version again, because etcd was restored from a backup. */
@@ -142,6 +158,7 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
   readonly #memory: Map<Key, Memory>;
   /** The last write of the status of an object by this process. */
   readonly #written = new Map<Key, WrittenStatus>();
+  readonly #outdated = new Map<Key, OutdatedVersion>();
 
   constructor(definition: ReconcilerDefinition<T, View, Step, Outcome, Memory>) {
     this.#definition = definition;
@@ -153,14 +170,24 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
     if (observed === undefined) {
       this.#memory.delete(key);
       this.#written.delete(key);
+      this.#outdated.delete(key);
       return (await unlessStale(context, () => this.#cleanUp(key, context))) ?? retry;
     }
     if (this.#isBehind(key, observed, context)) return requeueAfter(behindMs);
+    const outdated = this.#outdatedAs(key, observed);
+    const pauseMs = (outdated?.pausedUntil ?? -Infinity) - context.monotonic;
+    if (pauseMs > 0) return requeueAfter(pauseMs);
     const settled = await this.#settle(observed, context);
     if (!settled) return retry;
     const delayMs = this.#progressDelay(key, settled, context);
-    const written = delayMs > 0 ? settled : await unlessStale(context, () => this.#writeStatus(key, settled, context));
-    if (!written) return retry;
+    const failures = Math.max(context.failures, outdated?.rejections ?? 0);
+    const write = (): Promise<Settled<View, Step, Outcome>> => this.#writeStatus(key, settled, context);
+    const written = delayMs > 0 ? settled : await unlessStale({ ...context, failures }, write);
+    if (!written) {
+      this.#rejected(key, observed, context);
+      return retry;
+    }
+    this.#outdated.delete(key);
     this.#conclude(key, written, context);
     const { requeueAt: at = Infinity } = written.plan;
     const next = delayMs > 0 ? Math.min(at, context.now + delayMs) : at;
@@ -173,6 +200,18 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
     const written = this.#written.get(key);
     if (!written || resourceVersion === undefined || monotonic - written.at > maxBehindMs) return false;
     return resourceVersion === written.replacedVersion;
+  }
+
+  #outdatedAs(key: Key, observed: View): OutdatedVersion | undefined {
+    const outdated = this.#outdated.get(key);
+    return outdated?.version === this.#definition.objectIn(observed).metadata.resourceVersion ? outdated : undefined;
+  }
+
+  #rejected(key: Key, observed: View, { monotonic }: ReconcileContext): void {
+    const { resourceVersion: version } = this.#definition.objectIn(observed).metadata;
+    const rejections = (this.#outdatedAs(key, observed)?.rejections ?? 0) + 1;
+    const pausedUntil = monotonic + backoffDelay(rejectionBackoff, rejections);
+    this.#outdated.set(key, { version, rejections, pausedUntil });
   }
 
   /** How long a status may wait that reports only progress. One that an event accompanies is written immediately. */
