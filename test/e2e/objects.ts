@@ -1,4 +1,5 @@
 /** Objects that tests apply. They have no namespace; `applyTo` sets it. */
+import { givenKubeconfig } from "@pko/cluster";
 
 /**
  * The node has two cores, on which the pods of several test files run at the same time. With the default request of 100m, twenty of them
@@ -7,7 +8,7 @@
 export const smallResources = { requests: { cpu: "10m" } } as const;
 
 /** Contains the SDK that programs in JavaScript need. The default image of the local cluster does, too; that of Docker Hub does not. */
-const imageWithSdk = process.env["WORKSPACE_IMAGE"];
+const imageWithSdk = givenKubeconfig && process.env["WORKSPACE_IMAGE"];
 
 /** Fields of the workspaces of all Stacks. */
 export const smallWorkspace = { resources: smallResources, ...(imageWithSdk && { image: imageWithSdk }) } as const;

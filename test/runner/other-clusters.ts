@@ -60,8 +60,8 @@ export function skipReason({ name, suite }: Job, cluster: OtherCluster): string 
   const reason = localFiles.get(name);
   if (reason !== undefined) return reason;
   if (remoteFiles.has(name)) return undefined;
-  if (javascriptFiles.has(name) && !cluster.workspaceImage)
-    return "its programs are in JavaScript: set WORKSPACE_IMAGE to a workspace image that contains the SDK";
-  if (cluster.machineAddress) return undefined;
-  return "its operator and servers run on this machine: set MACHINE_ADDRESS to an address that pods can reach, if this machine can reach pods";
+  if (!cluster.machineAddress)
+    return "its operator and servers run on this machine: set MACHINE_ADDRESS to an address that pods can reach, if this machine can reach pods";
+  if (!javascriptFiles.has(name) || cluster.workspaceImage) return undefined;
+  return "its programs are in JavaScript: set WORKSPACE_IMAGE to a workspace image that contains the SDK";
 }

@@ -54,15 +54,15 @@ async function givenClusterProblem(kubeconfig: string): Promise<string | undefin
 
 interface Kubeconfig {
   readonly "current-context"?: string;
-  readonly contexts?: readonly { readonly name: string; readonly context: { readonly user: string } }[];
-  readonly users?: readonly { readonly name: string; readonly user: { readonly exec?: object } }[];
+  readonly contexts?: readonly { readonly name: string; readonly context: { readonly user: string } }[] | null;
+  readonly users?: readonly { readonly name: string; readonly user: { readonly exec?: object } }[] | null;
 }
 
 /** Tests start kubectl without the environment that a program for credentials would need. */
 export function credentialsProblem(kubeconfig: string): string | undefined {
-  const { "current-context": current, contexts = [], users = [] } = parse(kubeconfig) as Kubeconfig;
-  const name = contexts.find((each) => each.name === current)?.context.user;
-  const { exec } = users.find((each) => each.name === name)?.user ?? {};
+  const { "current-context": current, contexts, users } = parse(kubeconfig) as Kubeconfig;
+  const name = contexts?.find((each) => each.name === current)?.context.user;
+  const { exec } = users?.find((each) => each.name === name)?.user ?? {};
   if (exec === undefined) return undefined;
   return `the kubeconfig of CLUSTER_KUBECONFIG gets the credentials of ${name} from another program (exec), which tests cannot run: use one with the token of a service account`;
 }

@@ -89,7 +89,7 @@ export class SimulatedAgent {
   #prepared = new Map<string, PreparedStack>();
   #preparing: Preparing | undefined;
   /** Requests have other names in another process. */
-  #salt = 0;
+  #salt: number;
   readonly #runs = new Map<string, SimulatedRun>();
   /** Processes of this pod that have ended without unlocking. */
   readonly #dead: SimulatedRun[] = [];
@@ -101,6 +101,7 @@ export class SimulatedAgent {
   constructor(options: AgentOptions) {
     this.#options = options;
     this.#process = options.process;
+    this.#salt = options.process.clock.now();
   }
 
   get isIdle(): boolean {
@@ -263,8 +264,9 @@ export class SimulatedAgent {
     const run = this.#active;
     this.#process.kill();
     this.#process = process;
+    this.#preparing?.done.resolve(superseded);
     this.#preparing = undefined;
-    this.#salt += 1;
+    this.#salt = process.clock.now();
     this.#isStopping = false;
     if (run) this.#kill(run);
     if (losesFiles) {

@@ -57,11 +57,12 @@ const faults: Readonly<Record<string, Fault>> = {
     };
   },
 
-  clockStep(_, place, random) {
+  clockStep(world, place, random) {
     const operator = place.replicas[random.below(place.replicas.length)];
     if (!operator) return undefined;
     const ms = Math.round((random.next() - 0.5) * 2 * random.pick([5_000, 600_000, 86_400_000]));
     operator.process.stepWallClock(ms);
+    if (ms > 0) world.wasClockAhead = true;
     return {
       what: `the clock of ${operator.name} is set by ${Math.round(ms / 1000)} s`,
       lastsMs: seconds(random, 30, 900),

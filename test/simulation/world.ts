@@ -43,6 +43,8 @@ export class World {
   readonly #hasAlarm: boolean;
   #head = "";
   isGitDown = false;
+  /** Times in the future were recorded. */
+  wasClockAhead = false;
   /** Nothing fails any more. */
   isCalm = false;
   /** All that were ever started. */

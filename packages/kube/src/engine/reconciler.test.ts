@@ -304,6 +304,20 @@ describe("an object of which the store shows a version that the API server does 
     expect(room.logged.filter(({ level }) => level === "warn")).toHaveLength(5);
   });
 
+  test("is reconciled less often, also if every other pass wants the status that the store shows", async () => {
+    const room = new Room();
+    let plans = 0;
+    const reconcile = room.reconciler({
+      observe: () => ({ lamp: { ...lamp, status: { light: "dark" } } }),
+      plan: () => (++plans % 2 === 1 ? planned("dark", "screwIn") : planned("on", "switchOn")),
+    });
+    for (let monotonic = 0; monotonic < 60_000; monotonic += 20) {
+      room.failures.splice(0, 1, conflict);
+      await reconcile("house/desk", room.context({ monotonic }));
+    }
+    expect(room.performed.filter((kind) => kind === "screwIn").length).toBeLessThan(20);
+  });
+
   test("is reconciled as soon as the store shows another version", async () => {
     const room = new Room();
     let observed: Lamp = lamp;

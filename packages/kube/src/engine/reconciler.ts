@@ -18,7 +18,7 @@ import { isBadRequest, isConflict, isInvalid, isNotFound, type ApiError } from "
 import { backoffDelay, type BackoffPolicy } from "../controller/backoff.ts";
 import type { Reconcile, ReconcileContext } from "../controller/controller.ts";
 import { done, requeueAfter, requeueAt, retry, type Result } from "../controller/queue.ts";
-import type { Key, KubeObject, Resource } from "../resource.ts";
+import { keyOf, type Key, type KubeObject, type Resource } from "../resource.ts";
 import type { EventNote, EventRecorder } from "../telemetry/events.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Plan } from "./plan.ts";
@@ -187,7 +187,6 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
       this.#rejected(key, observed, context);
       return retry;
     }
-    this.#outdated.delete(key);
     this.#conclude(key, written, context);
     const { requeueAt: at = Infinity } = written.plan;
     const next = delayMs > 0 ? Math.min(at, context.now + delayMs) : at;
@@ -309,6 +308,7 @@ class Reconciler<T extends ObjectWithStatus, View, Step extends AnyStep, Outcome
     const ref = { name, ...(namespace !== undefined && { namespace }) };
     const options = { patch: { type: "json", body }, subresource: "status", fieldManager, signal } as const;
     const written = await client.patch(resource, ref, options);
+    this.#outdated.delete(keyOf(written));
     const isReplaced = resourceVersion !== undefined && written.metadata.resourceVersion !== resourceVersion;
     return isReplaced ? { replacedVersion: resourceVersion } : {};
   }

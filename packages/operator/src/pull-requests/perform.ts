@@ -17,6 +17,7 @@ import {
 import { stacks } from "../kinds.ts";
 import { secretValues } from "../forge/credentials.ts";
 import { findSecret } from "../shared/objects/find-secret.ts";
+import { stackExists } from "../shared/objects/stack-exists.ts";
 import { rejectionIn } from "../shared/objects/rejections.ts";
 import { previewContext } from "../shared/pull-request-preview.ts";
 import type { ReportStatus } from "./forge.ts";
@@ -39,7 +40,7 @@ export async function performPullRequests(
   const target: OwnedTarget = { client, signal, owner: asOwner(stacks, view.stack) };
   switch (step.kind) {
     case "applyPreviews":
-      return await applyPreviews(target, step.previews);
+      return (await stackExists(target, view.stack)) ? await applyPreviews(target, step.previews) : stepStale;
     case "deletePreviews":
       return await deletePreviews(target, step.previews);
     case "reportCancelled":

@@ -23,6 +23,8 @@ export const workspacePreparing = "it is being prepared";
 export const podReplaced = "The Workspace's pod is being replaced.";
 export const waitingForSlot = (slot: WaitingForSlot): string =>
   `The operation starts when its turn comes, because ${limitText(slot)}: ${queueText(slot)}.`;
+export const preparedFirst = (workspace: string): string =>
+  `The Workspace ${workspace} is checked, and prepared if something has changed, before the operation starts.`;
 export const notFirst = (update: string): string => `The Update ${update} runs first in the Workspace.`;
 
 interface MissingStack {

@@ -1,7 +1,7 @@
 /**
  * Which Updates may start. Secrets and ConfigMaps are not watched: an Update that started immediately could run with their
- * former content. So each Update waits until its Workspace has read them, after the Update was created, and found the pod
- * up to date.
+ * former content. So each Update waits until its Workspace has read them, after the Update was created, found the pod up to date,
+ * and had its agent prepare them.
  *
  * In memory only, and for one leadership term: the next leader, even the same process, reconciles every Workspace again.
  */

@@ -20,6 +20,7 @@ import {
 } from "@pko/kube";
 
 import { stacks, updates, workspaces } from "../../kinds.ts";
+import { stackExists } from "../../shared/objects/stack-exists.ts";
 import { unfinishedIn } from "../../shared/updates.ts";
 import { outputsSecret } from "../desired/outputs-secret.ts";
 import type { Step } from "../steps.ts";
@@ -31,6 +32,7 @@ export async function applyWorkspace(
   view: StackView,
   { workspace }: Extract<Step, { kind: "applyWorkspace" }>,
 ): Promise<PerformedStep> {
+  if (view.workspace.kind === "absent" && !(await stackExists(performer, view.stack))) return stepStale;
   const { metadata, ...rest } = workspace;
   const body = { ...rest, metadata: { ...metadata, name: metadata.name ?? "" } };
   const write = { resource: workspaces, body };

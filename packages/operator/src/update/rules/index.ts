@@ -51,7 +51,7 @@ const rules: readonly Rule<UpdateView, UpdatePlan>[] = [
   slotMissing, // as many updates as allowed are running: wait
   workspaceIdle, // the Workspace has no pod: wait until it is awake
   podNotReady, // the Workspace's pod is missing or being replaced: wait
-  inputsNotRead, // the Workspace has not read its Secrets and ConfigMaps since this Update was created: wait
+  inputsNotRead, // the Workspace has not read and prepared its inputs since this Update was created: wait
   planUnread, // about to start: read the plan that it applies
   planLost, // that plan cannot be read: it fails
   finalizerMissing, // about to start: add the finalizer first

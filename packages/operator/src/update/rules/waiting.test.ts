@@ -1,3 +1,5 @@
+import { expect } from "bun:test";
+
 import * as messages from "../messages.ts";
 import { updateStatus } from "../status.ts";
 import { containing, hour, minute, table, waits, writesNothing } from "../testing/plans.ts";
@@ -124,8 +126,17 @@ table("an Update that has not started", [
   ["waits while the pod of the address does not exist", [workspaceReady, noPod], waits("WorkspaceNotReady")],
   [
     "waits, without reporting it, until its Workspace has read its Secrets again",
+    [workspaceReady, notCleared, createdAgo(29_000)],
+    { ...writesNothing, requeueAt: expect.any(Number) as number },
+  ],
+  [
+    "reports that its Workspace is checked or prepared first, if that takes longer",
     [workspaceReady, notCleared],
-    { ...writesNothing, requeueAt: noon + 15_000 },
+    {
+      ...waits("WorkspaceNotReady"),
+      status: { conditions: [{ message: messages.preparedFirst("web") }, {}, {}, {}] },
+      requeueAt: noon + 15_000,
+    },
   ],
   [
     "is requeued for that after five seconds, if it is new",
@@ -135,7 +146,7 @@ table("an Update that has not started", [
   [
     "is requeued for that every minute once it has waited long",
     [workspaceReady, notCleared, createdAgo(hour)],
-    { ...writesNothing, requeueAt: noon + minute },
+    { ...waits("WorkspaceNotReady"), requeueAt: noon + minute },
   ],
   [
     "waits while the pod is terminating",

@@ -75,15 +75,14 @@ export function podNotReady({ workspace, pod }: UpdateView): UpdatePlan | undefi
 /** In case the Workspace controller does not requeue it. */
 const clearancePauses = { least: 5000, most: 60_000 } as const;
 
-/**
- * A Secret may have been changed for this very Update, so its Workspace reads its inputs first. This is too short to be
- * reported.
- */
+/** Usually the Workspace takes less time, and nothing is reported. */
+const unreportedMs = 30_000;
+
+/** A Secret may have been changed for this very Update, so its Workspace reads its inputs first, and prepares what has changed. */
 export function inputsNotRead(view: UpdateView): UpdatePlan | undefined {
   if (view.isCleared) return undefined;
-  return {
-    steps: [],
-    outcome: { kind: "unchanged" },
-    requeueAt: view.now + pauseMs(sinceCreation(view), clearancePauses),
-  };
+  const waiting = sinceCreation(view);
+  const requeueAt = view.now + pauseMs(waiting, clearancePauses);
+  if (waiting.sinceMs < unreportedMs) return { steps: [], outcome: { kind: "unchanged" }, requeueAt };
+  return { ...wait(messages.preparedFirst(view.update.spec?.workspaceName ?? "")), requeueAt };
 }
