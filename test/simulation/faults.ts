@@ -62,7 +62,7 @@ const faults: Readonly<Record<string, Fault>> = {
     if (!operator) return undefined;
     const ms = Math.round((random.next() - 0.5) * 2 * random.pick([5_000, 600_000, 86_400_000]));
     operator.process.stepWallClock(ms);
-    if (ms > 0) world.wasClockAhead = true;
+    if (ms > 0) world.mayCorrectLate = true;
     return {
       what: `the clock of ${operator.name} is set by ${Math.round(ms / 1000)} s`,
       lastsMs: seconds(random, 30, 900),
@@ -90,7 +90,8 @@ const faults: Readonly<Record<string, Fault>> = {
     };
   },
 
-  lostEvents(_, { weather }, random) {
+  lostEvents(world, { weather }, random) {
+    world.mayCorrectLate = true;
     weather.lostEventShare = random.pick([0.1, 0.5, 1]);
     return { what: "watches lose events", lastsMs: seconds(random, 5, 120), end: () => (weather.lostEventShare = 0) };
   },
@@ -113,6 +114,7 @@ const faults: Readonly<Record<string, Fault>> = {
     if (time.elapsed - ageMs < 1000) return undefined;
     const snapshotAt = time.now - ageMs;
     invariants.excuses.add("restored");
+    world.mayCorrectLate = true;
     const breakConnections = (): void => replicas.forEach((operator) => operator?.breakConnections());
     cluster.isDown = true;
     breakConnections();

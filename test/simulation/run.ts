@@ -126,8 +126,8 @@ async function stayIdle(world: World): Promise<void> {
   const { time, invariants, places } = world;
   // Workspaces without work are scaled to zero, which is the last write. After the timeout, a time that a wrong clock
   // recorded may be up to the timeout in the future: then they wait for that time, and for the timeout again. Meanwhile, a later
-  // one may have come as near, for as long as the clock was wrong.
-  await time.run(3 * world.idleTimeoutMs + 120_000 + (world.wasClockAhead ? longestFaultsMs : 0));
+  // one may have come as near, for as long as the clock was wrong. What a watch has lost is found within five minutes.
+  await time.run(3 * world.idleTimeoutMs + 120_000 + (world.mayCorrectLate ? longestFaultsMs : 0));
   const before = { requests: invariants.requestCount, writes: invariants.writeCount };
   await time.run(idleMs);
   const requests = invariants.requestCount - before.requests;

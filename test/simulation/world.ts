@@ -43,8 +43,8 @@ export class World {
   readonly #hasAlarm: boolean;
   #head = "";
   isGitDown = false;
-  /** Times in the future were recorded. */
-  wasClockAhead = false;
+  /** Times in the future were recorded, or a store may lack something that only its next comparison finds. */
+  mayCorrectLate = false;
   /** Nothing fails any more. */
   isCalm = false;
   /** All that were ever started. */
