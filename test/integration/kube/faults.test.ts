@@ -87,25 +87,24 @@ describe("the store is in sync again, and a reconcile follows, after", () => {
         const timing = { largeSize: 0, watchMinMs: 20_000, watchMaxMs: 20_000, answerMs: 30_000 };
         await using stage = await setStage({ timing });
         let dropped = 0;
+        let changes = 0;
         stage.proxy.onEvent(async ({ object: { kind, metadata } }) => {
           if (metadata.name !== expected.replace("-", "")) return "pass";
           // The changes are read as metadata. If they arrived first, the repair could replace the watch before it loses the event.
           if (kind === "PartialObjectMetadata") {
             await waitFor(() => dropped > 0);
+            changes++;
             return "pass";
           }
           dropped++;
           return "drop";
         });
-        stage.proxy.forget();
         await (what === "deleted" ? stage.remove("changing") : stage.put(expected));
         await stage.put("later");
         await stage.recovers(expected, "later");
         expect(dropped).toBeGreaterThan(0);
-        const readChanges = stage.proxy.requests.some(
-          (each) => isWatch(each) && each.query.get("timeoutSeconds") === "1",
-        );
-        expect(readChanges).toBe(true);
+        // Maybe by a comparison that had begun before.
+        expect(changes).toBeGreaterThan(0);
       },
     );
   }
