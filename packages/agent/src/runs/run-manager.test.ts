@@ -34,7 +34,11 @@ const target = (root: string, stack: string, project: string) => ({
 });
 
 /** The CLI executes `command` for each operation, in `root`. */
-function managerOf(command: string, onResult: (runs: RunManager, outcome: string) => Promise<void>) {
+function managerOf(
+  command: string,
+  onResult: (runs: RunManager, outcome: string) => Promise<void>,
+  preparing: Promise<void> = Promise.resolve(),
+) {
   const root = temporaryFolder();
   const redactor = new Redactor();
   const lines: string[] = [];
@@ -53,7 +57,10 @@ function managerOf(command: string, onResult: (runs: RunManager, outcome: string
     graceSeconds: 1,
     agentVersion: "test",
     workspaceUid: undefined,
-    targetFor: async () => ({ kind: "found", target: target(root, "dev", "demo") }),
+    targetFor: async () => {
+      await preparing;
+      return { kind: "found", target: target(root, "dev", "demo") };
+    },
     knowsSecrets: () => true,
     onResult: async (_, { outcome }) => await onResult(runs, outcome),
   });
@@ -91,6 +98,40 @@ test("a cancellation after the end of a run changes neither its record nor its e
   await runs.stop();
   expect((await new RunFolder(join(root, "runs"), "late").readRecord())?.cancelled).toBeUndefined();
   expect(lines.join("\n")).not.toContain("notice");
+});
+
+const reports = {
+  "the answer to a cancellation": (runs: RunManager) => runs.cancel({ runId: "late" }),
+  "the answer to a watch": (runs: RunManager) =>
+    runs.watch({ runId: "late", fromSeq: 1 }, new AbortController().signal),
+};
+for (const [what, report] of Object.entries(reports)) {
+  test(`a run that does not exist according to ${what} is not started by a request that arrives later`, async () => {
+    const { root, runs } = managerOf("touch started", async () => {});
+    expect(await report(runs)).toMatchObject({ ok: false, error: { code: "notFound" } });
+    const late = await runs.start({ runId: "late", stack: "dev", operation: { kind: "up" } });
+    expect(late).toMatchObject({ ok: false, error: { code: "invalidRequest" } });
+    expect(await runs.activeRun()).toBeUndefined();
+    expect(existsSync(join(root, "started"))).toBe(false);
+    expect(await runs.start({ runId: "next", stack: "dev", operation: { kind: "up" } })).toMatchObject({ ok: true });
+    await runs.stop();
+  });
+}
+
+test("a cancellation that arrives while a run is being started cancels the run", async () => {
+  const { promise: preparing, resolve: finishPreparing } = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<string>();
+  const { runs } = managerOf(
+    'case "$*" in *--skip-preview*) exec sleep 60;; esac',
+    async (_, outcome) => ended.resolve(outcome),
+    preparing,
+  );
+  const started = runs.start({ runId: "starting", stack: "dev", operation: { kind: "up" } });
+  const cancelled = runs.cancel({ runId: "starting" });
+  finishPreparing();
+  expect(await started).toMatchObject({ ok: true, value: { state: "started" } });
+  expect(await cancelled).toMatchObject({ ok: true, value: { state: "cancelling" } });
+  expect(await ended.promise).toBe("cancelled");
 });
 
 test("the run has the trace of its Update, and its log the keys of the operator's", async () => {

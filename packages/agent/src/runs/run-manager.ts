@@ -62,6 +62,8 @@ interface RunManagerOptions {
 
 /** Older finished runs are deleted. */
 const maxKeptRuns = 20;
+/** A request that was sent before a run was reported as unknown does not arrive after this many others. */
+const maxRememberedUnknown = 1000;
 /** More than fits into a Secret, and less than a line of the stream in any encoding. */
 const maxOutputChars = maxLineBytes / 4;
 const maxNameChars = 1024;
@@ -70,6 +72,9 @@ const progressMs = 500;
 
 /** The operator retries `unprepared`, but not `invalidRequest`. */
 const errorCodes = { unprepared: "unprepared", impossible: "invalidRequest" } as const;
+
+const outdatedStart =
+  "the request to start this run is outdated: the agent has reported before that the run does not exist";
 
 interface EarlierRuns {
   readonly earlierLaunches: readonly Launch[];
@@ -88,6 +93,8 @@ export class RunManager {
   readonly #mutex = new Mutex();
   /** Results that could not be written to disk. They are lost when the agent exits. */
   readonly #unwritten = new Map<RunId, RunResult>();
+  /** Runs that a caller believes never to start. */
+  readonly #reportedUnknown = new Set<RunId>();
   #stopping = false;
 
   constructor(options: RunManagerOptions) {
@@ -133,6 +140,7 @@ export class RunManager {
   async #start(request: StartRequest): Answer<StartResult> {
     const known = await this.#known(request.runId);
     if (known) return known;
+    if (this.#reportedUnknown.has(request.runId)) return fail("invalidRequest", outdatedStart);
     if (this.#stopping) return fail("stopping", "the workspace is stopping");
     const activeRun = await this.activeRun();
     if (activeRun !== undefined) {
@@ -249,7 +257,7 @@ export class RunManager {
 
   async watch(request: WatchRequest, signal: AbortSignal): Messages<WatchMessage> {
     const folder = new RunFolder(this.#options.runs, request.runId);
-    if (!(await folder.readRecord())) return fail("notFound", "there is no such run");
+    if (!(await this.#mutex.run(() => this.#exists(folder)))) return fail("notFound", "there is no such run");
     return succeed(this.#follow(folder, request.fromSeq, signal));
   }
 
@@ -281,13 +289,33 @@ export class RunManager {
     }
   }
 
+  /** Sequential, so that a run that is being started is cancelled as well. */
   async cancel(request: CancelRequest): Answer<CancelResult> {
-    if (this.#current?.record.runId === request.runId) {
-      await this.#current.run.cancel("asked", request.graceSeconds);
+    return await this.#mutex.run(() => this.#cancel(request));
+  }
+
+  async #cancel({ runId, graceSeconds }: CancelRequest): Answer<CancelResult> {
+    if (this.#current?.record.runId === runId) {
+      await this.#current.run.cancel("asked", graceSeconds);
       return succeed({ state: "cancelling" });
     }
-    const folder = new RunFolder(this.#options.runs, request.runId);
-    return (await folder.readRecord()) ? succeed({ state: "finished" }) : fail("notFound", "there is no such run");
+    const exists = await this.#exists(new RunFolder(this.#options.runs, runId));
+    return exists ? succeed({ state: "finished" }) : fail("notFound", "there is no such run");
+  }
+
+  /**
+   * Without the run, the operator ends its Update, and creates another one. A request to start the run that arrives after this must not start it:
+   * nobody would follow it.
+   */
+  async #exists(folder: RunFolder): Promise<boolean> {
+    const exists = (await folder.readRecord()) !== undefined;
+    if (!exists) {
+      this.#reportedUnknown.add(folder.runId);
+      const [oldest] = this.#reportedUnknown;
+      if (oldest !== undefined && this.#reportedUnknown.size > maxRememberedUnknown)
+        this.#reportedUnknown.delete(oldest);
+    }
+    return exists;
   }
 
   async outputs(runId: RunId, signal: AbortSignal): Messages<OutputsMessage> {
