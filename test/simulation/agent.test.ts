@@ -68,6 +68,20 @@ test("a run does not start with what another request has prepared, as in the rea
   expect(started).toEqual(["c0ffee shop:size=1"]);
 });
 
+test("a run that was reported as unknown does not start, as in the real agent", async () => {
+  const { time, agent, started } = simulatedAgent();
+  const prepared = agent.prepare(requestWith("1"));
+  await time.run(10_000);
+  const preparation = await preparationOf(prepared);
+  const start = (runId: string) => agent.start({ runId, stack: "web", operation: { kind: "preview" }, preparation });
+  expect(agent.cancel("cancelled")).toMatchObject({ ok: false, error: { code: "notFound" } });
+  expect(agent.find("watched")).toBeUndefined();
+  for (const runId of ["cancelled", "watched"])
+    expect(start(runId)).toMatchObject({ ok: false, error: { code: "invalidRequest" } });
+  expect(start("next")).toMatchObject({ ok: true });
+  expect(started).toEqual(["c0ffee shop:size=1"]);
+});
+
 test("the same request joins the current preparation", async () => {
   const { time, agent } = simulatedAgent();
   const both = [agent.prepare(requestWith("1")), agent.prepare(requestWith("1"))];

@@ -91,6 +91,7 @@ export class SimulatedAgent {
   /** Requests have other names in another process. */
   #salt: number;
   readonly #runs = new Map<string, SimulatedRun>();
+  readonly #reportedUnknown = new Set<string>();
   /** Processes of this pod that have ended without unlocking. */
   readonly #dead: SimulatedRun[] = [];
   #active: SimulatedRun | undefined;
@@ -114,8 +115,16 @@ export class SimulatedAgent {
     return () => void this.#listeners.delete(listener);
   }
 
+  /** For a watch. */
   find(runId: string): RunView | undefined {
-    return this.#runs.get(runId);
+    return this.#find(runId);
+  }
+
+  /** A run that is reported as unknown must not start later. A real request does not outlive the agent process that it was sent to. */
+  #find(runId: string): SimulatedRun | undefined {
+    const run = this.#runs.get(runId);
+    if (!run) this.#reportedUnknown.add(runId);
+    return run;
   }
 
   get phases(): readonly PreparePhase[] {
@@ -189,6 +198,7 @@ export class SimulatedAgent {
   start(request: StartRequest): Reply<StartResult, AgentError> {
     const known = this.#runs.get(request.runId);
     if (known) return succeed(startResult(known));
+    if (this.#reportedUnknown.has(request.runId)) return fail("invalidRequest", "the request is outdated");
     if (this.#isStopping) return fail("stopping", "the workspace is stopping");
     if (this.#active) {
       return {
@@ -212,7 +222,7 @@ export class SimulatedAgent {
   }
 
   cancel(runId: string): Reply<CancelResult, AgentError> {
-    const run = this.#runs.get(runId);
+    const run = this.#find(runId);
     if (!run) return fail("notFound", "there is no such run");
     if (run.result) return succeed({ state: "finished" });
     this.#process.after(500, () => this.#end(run, { outcome: "cancelled", errorClass: "cancelled" }));

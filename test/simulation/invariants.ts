@@ -1,11 +1,13 @@
 /** What must hold at any time, whatever fails. */
 import {
+  isComplete,
   leaseName,
   reconcileRequestAnnotation,
   triggerAnnotation,
   updateKind,
   workspaceKind,
   type Stack,
+  type Update,
   type Workspace,
 } from "@pko/api";
 import { builtin } from "@pko/kube";
@@ -41,6 +43,7 @@ const unfenced = /\/(leases|events|selfsubjectaccessreviews)|-operator-ca\b|\/pu
 
 const leases = servedKind(builtin.leases);
 const workspaces = servedKind(workspaceKind);
+const updates = servedKind(updateKind);
 
 interface Start {
   readonly where: string;
@@ -117,6 +120,7 @@ export class Invariants {
     }
     const digest = "applyPlan" in operation ? operation.applyPlan?.digest : undefined;
     this.#starts.set(runId, { where, digest });
+    this.#checkFollowed(place, runId);
     const isPreview = operation.kind === "preview" || ("previewOnly" in operation && operation.previewOnly);
     if (isPreview || operation.kind === "refresh") return;
     const owner = this.#world.stacks(place).find(({ spec }) => spec?.stack === stack);
@@ -134,6 +138,15 @@ export class Invariants {
     if (!last || last.content !== content || last.request !== request) return;
     if (this.excuses.has("restored") || this.excuses.has("podLost")) return;
     this.violate(`${operation} of ${stack} in ${where} ran twice for the same content`);
+  }
+
+  /** Nobody reads the result of a run whose Update has ended, and nobody cancels it. */
+  #checkFollowed({ cluster }: Place, runId: string): void {
+    if (this.excuses.has("restored")) return;
+    const update = cluster.storage.list(updates).find(({ metadata }) => metadata.uid === runId);
+    if (!update) this.violate(`run ${runId} starts, although its Update does not exist`);
+    else if (isComplete(update as unknown as Update))
+      this.violate(`run ${runId} starts, although its Update ${update.metadata.name} has ended`);
   }
 
   #checkDestroy(stack: string, owner: Stack | undefined): void {
