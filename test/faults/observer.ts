@@ -174,7 +174,9 @@ interface Parts extends KubeObject {
 function ownedParts(object: KubeObject): object {
   const { kind, metadata, spec, status = {}, data } = object as Parts;
   const { name, labels, finalizers, ownerReferences = [] } = metadata;
-  const identity = { name, labels, finalizers, owners: ownerReferences.map((owner) => `${owner.kind} ${owner.name}`) };
+  // Each name once: a repeated phase adds an Update, which shares the Secret with the outputs of those before it.
+  const owners = new Set(ownerReferences.map((owner) => withoutHash(`${owner.kind} ${owner.name}`)));
+  const identity = { name, labels, finalizers, owners: [...owners] };
   // Without the last reported progress of a run and its process.
   const { progress: _, process: __, conditions = [], ...stableStatus } = withoutPartialRun(status);
   switch (kind) {
