@@ -118,7 +118,7 @@ for (const [what, report] of Object.entries(reports)) {
   });
 }
 
-test("a cancellation that arrives while a run is being started cancels the run", async () => {
+test("a run that is being started is found, and cancelled if that is requested", async () => {
   const { promise: preparing, resolve: finishPreparing } = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<string>();
   const { runs } = managerOf(
@@ -127,9 +127,11 @@ test("a cancellation that arrives while a run is being started cancels the run",
     preparing,
   );
   const started = runs.start({ runId: "starting", stack: "dev", operation: { kind: "up" } });
+  const watched = runs.watch({ runId: "starting", fromSeq: 1 }, new AbortController().signal);
   const cancelled = runs.cancel({ runId: "starting" });
   finishPreparing();
   expect(await started).toMatchObject({ ok: true, value: { state: "started" } });
+  expect(await watched).toMatchObject({ ok: true });
   expect(await cancelled).toMatchObject({ ok: true, value: { state: "cancelling" } });
   expect(await ended.promise).toBe("cancelled");
 });

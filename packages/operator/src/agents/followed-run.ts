@@ -165,7 +165,7 @@ export class FollowedRun {
       const errorClass = classify(reply.error);
       // Started by an operator that encodes the operation differently. Agents of version 1 do not attach to it this way.
       if (errorClass === "mismatch") this.preventStart();
-      else if (errorClass === "permanent") return { ...attached, rejection: reply.error.message };
+      else if (errorClass === "permanent" && this.#mayStart) return { ...attached, rejection: reply.error.message };
       else await this.#retryLater(errorClass, reply.error);
     }
     return this.#signal.aborted ? undefined : attached;
@@ -282,9 +282,15 @@ export class FollowedRun {
       const reply = await this.#agent.cancel({ runId }, { signal: this.#signal });
       if (reply.ok) return;
       // It may not have started yet: a start request may be on its way.
-      if (classify(reply.error) === "notFound" && this.#state.state === "refused") return;
+      if (classify(reply.error) === "notFound" && this.#hasBeenRefused()) return;
       await attempts.afterUnreachable(this.#signal);
     }
+  }
+
+  /** For good, not until the agent is free. */
+  #hasBeenRefused(): boolean {
+    const state = this.#state;
+    return state.state === "refused" && (state.code === "notFound" || state.code === "other");
   }
 
   async #retryLater(errorClass: ErrorClass, error: CallError): Promise<void> {

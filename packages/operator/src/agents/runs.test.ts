@@ -53,6 +53,23 @@ function following(replies: Readonly<Record<string, Reply<StartResult>>>, prepar
   return { followed: runs({ ca, preparations, clock, connect, wake: () => undefined }), clock, contacted, requests };
 }
 
+/** Follows a run of an agent that knows it only once a start was accepted. */
+function followingOne({ start, cancel }: Pick<AgentClient, "start" | "cancel">) {
+  const clock = manualClock();
+  let isKnown = false;
+  const starting: AgentClient["start"] = async (...args) => {
+    const reply = await start(...args);
+    isKnown ||= reply.ok;
+    return reply;
+  };
+  async function* watch(_: unknown, { signal }: { readonly signal: AbortSignal }): AsyncGenerator<WatchUpdate> {
+    if (isKnown) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    else yield { type: "lost", error: { code: "notFound", message: "there is no such run" } };
+  }
+  const connect = (() => ({ start: starting, cancel, watch }) as unknown as AgentClient) as typeof connectAgent;
+  return { followed: runs({ ca, preparations: prepared, clock, connect, wake: () => undefined }), clock };
+}
+
 test("a run is started with what the pod has prepared, as soon as that is known", async () => {
   const renewed: string[] = [];
   let known: string | undefined;
@@ -116,6 +133,53 @@ test("a run that was started is not started again, although the agent has lost i
   await clock.advance(1000);
   expect(followed.find(movedAgain, "r1")).toMatchObject({ state: "refused", code: "notFound" });
   expect(contacted).toEqual([pod.ip]);
+  await followed.stop();
+});
+
+test("a run whose start was overtaken by its cancellation does not exist, and is not rejected", async () => {
+  let starts = 0;
+  const { promise: overtaken, resolve: overtake } = Promise.withResolvers<void>();
+  const cancel: AgentClient["cancel"] = async () => {
+    overtake();
+    return fail("notFound", "there is no such run");
+  };
+  const start: AgentClient["start"] = async () => {
+    starts += 1;
+    await overtaken;
+    return fail("invalidRequest", "the request is outdated");
+  };
+  const { followed, clock } = followingOne({ start, cancel });
+  followed.ensure(pod, request);
+  await clock.advance(0);
+  followed.cancel(pod, "r1");
+  await clock.advance(60_000);
+  expect(followed.find(pod, "r1")).toMatchObject({ state: "refused", code: "notFound" });
+  expect(starts).toBe(1);
+  await followed.stop();
+});
+
+test("a run is cancelled also if the agent did not know it while it was busy", async () => {
+  const calls: string[] = [];
+  const { promise: overtaken, resolve: overtake } = Promise.withResolvers<void>();
+  const start: AgentClient["start"] = async () => {
+    calls.push("start");
+    if (calls.length === 1) return fail("busy", "another run is active");
+    await overtaken;
+    calls.push("started");
+    return started;
+  };
+  const cancel: AgentClient["cancel"] = async () => {
+    calls.push("cancel");
+    overtake();
+    return calls.includes("started") ? succeed({ state: "cancelling" }) : fail("notFound", "there is no such run");
+  };
+  const { followed, clock } = followingOne({ start, cancel });
+  followed.ensure(pod, request);
+  for (let passed = 0; calls.length < 2 && passed < 60; passed += 1) await clock.advance(1000);
+  expect(followed.find(pod, "r1")).toMatchObject({ state: "refused", code: "busy" });
+  followed.cancel(pod, "r1");
+  await clock.advance(60_000);
+  expect(calls).toEqual(["start", "start", "cancel", "started", "cancel"]);
   await followed.stop();
 });
 

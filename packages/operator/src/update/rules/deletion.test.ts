@@ -66,7 +66,17 @@ table("an Update that is deleted", [
     [...started, deletedAgo(minute), noPod],
     endsAs("Aborted", "confirmPodDeleted"),
   ],
-  ["ends after 15 minutes if the agent does not respond", [...started, deletedAgo(15 * minute)], endsAs("Unknown")],
+  [
+    "ends after 15 minutes if the agent does not respond",
+    [...started, deletedAgo(15 * minute), unreachable],
+    endsAs("Unknown"),
+  ],
+  ["is cancelled after 15 minutes without an operator", [...started, deletedAgo(15 * minute)], cancels],
+  [
+    "is cancelled until the agent has had time to respond, also after 15 minutes",
+    [...started, deletedAgo(15 * minute), run({ state: "starting" })],
+    cancels,
+  ],
   [
     "on a node that may be lost is stalled, and cancelled once the agent is reachable",
     [...started, deletedAgo(minute), podOverdue(hour), unreachable],

@@ -22,13 +22,16 @@ export function deletedBeforeStart(view: UpdateView): UpdatePlan | undefined {
 const giveUpMs = 15 * 60_000;
 
 export function deletedWhileRunning(view: UpdateView): UpdatePlan | undefined {
-  const { update, pod, now } = view;
+  const { update, pod, run, now } = view;
   if (!isDeleting(view) || !hasStarted(view) || !pod) return undefined;
   const giveUpAt = (parseTimestamp(update.metadata.deletionTimestamp) ?? now) + giveUpMs;
-  if (giveUpAt <= now) return endedWithoutResult(view, { reason: "Unknown", message: messages.notConfirmed });
+  const isOverdue = giveUpAt <= now;
+  // The time may have passed without an operator, or its clock may be wrong: the agent must have had a chance to respond.
+  if (isOverdue && run && run.state !== "starting")
+    return endedWithoutResult(view, { reason: "Unknown", message: messages.notConfirmed });
   return {
     steps: [{ kind: "cancelRun", pod: pod.agent, runId: runIdOf(view) }],
     outcome: nodeLost(view) ?? { kind: "progressing", reason: "Progressing", message: messages.cancelling },
-    requeueAt: giveUpAt,
+    ...(!isOverdue && { requeueAt: giveUpAt }),
   };
 }
