@@ -343,14 +343,14 @@ describe("prepare", () => {
     async function* messages(): AsyncGenerator<PrepareMessage> {
       yield { type: "phase", phase: "source" };
       // Longer than `silenceMs`: without heartbeats, the call would end. Both sides have timers of real time.
-      await Bun.sleep(4_000);
+      await Bun.sleep(7_000);
       yield { type: "phase", phase: "install" };
       const failure = { phase: "install" as const, reason: "installFailed" as const, message: "no", lines: [] };
       yield { type: "done", result: { ok: false, failure } };
     }
     const agent = agentWith({ prepare: async () => succeed(messages()) });
     const phases: string[] = [];
-    const caller = client(agent.port, pair.operator, { silenceMs: 3_000 });
+    const caller = client(agent.port, pair.operator, { silenceMs: 6_000 });
     const reply = await caller.prepare(request, { onPhase: (phase) => phases.push(phase) });
     expect(phases).toEqual(["source", "install"]);
     expect(reply.ok && !reply.value.ok && reply.value.failure.reason).toBe("installFailed");

@@ -16,7 +16,7 @@ const working = program({ resources: { first: stash("quick") } });
 async function hungWorkspace(options: ConstructorParameters<typeof TestWorkspace>[0] = {}): Promise<TestWorkspace> {
   const web = await new TestWorkspace(options).start();
   await web.prepare(gatedProgram);
-  expect(new Gate(web)).toBeDefined();
+  void new Gate(web);
   return web;
 }
 

@@ -1,5 +1,14 @@
 /** What a scene sees of its namespace, from one watch of each kind: a request per change costs far less than one per poll. */
-import { keyOf, reflector, type Client, type KubeObject, type ObjectRef, type Resource, type Store } from "@pko/kube";
+import {
+  isTransient,
+  keyOf,
+  reflector,
+  type Client,
+  type KubeObject,
+  type ObjectRef,
+  type Resource,
+  type Store,
+} from "@pko/kube";
 
 interface Place {
   /** Has all rights. */
@@ -40,13 +49,23 @@ export class Watches implements AsyncDisposable {
     using changes = new Changes(this.store(kind), ref);
     const deadline = performance.now() + timeoutMs;
     while (performance.now() < deadline) {
-      const current = await this.#place.client.find(kind, ref);
+      const current = await this.#find(kind, ref);
       if (current) {
         yield current;
         yield* changes.after(current);
       }
       // Without the object, no version of the store is known to be newer, so the next change is read from the API server.
       else await changes.next();
+    }
+  }
+
+  /** Undefined also while the API server does not respond. */
+  async #find<T extends KubeObject>(kind: Resource<T>, ref: ObjectRef): Promise<T | undefined> {
+    try {
+      return await this.#place.client.find(kind, ref);
+    } catch (error) {
+      if (isTransient(error)) return undefined;
+      throw error;
     }
   }
 

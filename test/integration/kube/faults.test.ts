@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { builtin, inClusterCredentials, manualClock } from "@pko/kube";
-import { startApiServer, waitFor } from "@pko/testkit";
+import { startApiServer, waitFor, type ProxiedRequest } from "@pko/testkit";
 
 import { createRobot } from "./robot.ts";
 import { setStage } from "./reflected.ts";
@@ -14,6 +14,8 @@ import { setStage } from "./reflected.ts";
 setDefaultTimeout(180_000);
 
 const isWatch = ({ verb }: { verb: string }): boolean => verb === "watch";
+/** A repair reads the objects that have changed one by one. */
+const isFullList = ({ verb, query }: ProxiedRequest): boolean => verb === "list" && !query.has("fieldSelector");
 
 describe("the store is in sync again, and a reconcile follows, after", () => {
   test.concurrent("a watch that froze", async () => {
@@ -86,6 +88,7 @@ describe("the store is in sync again, and a reconcile follows, after", () => {
         // A busy machine may respond late. That the first request is enough is tested with a manual clock.
         const timing = { largeSize: 0, watchMinMs: 20_000, watchMaxMs: 20_000, answerMs: 30_000 };
         await using stage = await setStage({ timing });
+        stage.proxy.forget();
         let dropped = 0;
         let changes = 0;
         stage.proxy.onEvent(async ({ object: { kind, metadata } }) => {
@@ -103,8 +106,9 @@ describe("the store is in sync again, and a reconcile follows, after", () => {
         await stage.put("later");
         await stage.recovers(expected, "later");
         expect(dropped).toBeGreaterThan(0);
-        // Maybe by a comparison that had begun before.
-        expect(changes).toBeGreaterThan(0);
+        // Maybe by a comparison that had begun before. An API server that is stalled ends the watch of the changes early: then everything is compared.
+        const isCompared = stage.proxy.requests.some(isFullList);
+        if (!isCompared) expect(changes).toBeGreaterThan(0);
       },
     );
   }

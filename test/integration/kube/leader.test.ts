@@ -210,8 +210,8 @@ const ways = {
     const at = performance.now();
     leader.signal("SIGTERM");
     const took = await contest.handover(epoch, at);
-    // On a busy machine, its alarm may end it.
-    expect([0, 128 + constants.signals.SIGALRM]).toContain(await leader.exited());
+    // On a busy machine, its alarm or the time limit for its end may end it.
+    expect([0, 1, 128 + constants.signals.SIGALRM]).toContain(await leader.exited());
     return took;
   },
   /** A crash: the lease has to expire. */

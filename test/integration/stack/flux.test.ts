@@ -155,8 +155,8 @@ test(
     const ref = { namespace: scene.namespace, name: "repo" };
     const body = { spec: { ref: { tag: "next" } } };
     const seen = Promise.withResolvers<void>();
-    proxy.onEvent(async (_, { resource }) => {
-      if (resource === names.plural) seen.resolve();
+    proxy.onEvent(async ({ type }, { resource }) => {
+      if (resource === names.plural && type === "MODIFIED") seen.resolve();
       return "pass" as const;
     });
     await scene.client.patch(repositories("v1"), ref, { patch: { type: "merge", body } });

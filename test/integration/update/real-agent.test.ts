@@ -142,11 +142,12 @@ test("an Update deploys what its operator has requested, although the agent has 
 
   scene.operator({ preparations: preparing });
   await scene.update("deploy");
-  await scene.until("deploy", succeeded);
+  // The workspace is prepared once more before.
+  await scene.until("deploy", succeeded, 150_000);
   const secret = await scene.secret("deploy-stack-outputs");
   expect(secret && readOutputs(secret)).toEqual([{ name: "word", secret: false, json: '"current"' }]);
   await preparing.stop();
-}, 180_000);
+}, 400_000);
 
 test("a program that fails is reported with its own messages", async () => {
   await using scene = await UpdateScene.open();

@@ -211,7 +211,7 @@ export class UpdateScene extends Scene {
   }
 
   /** Waits until the conditions are these: `Complete: "True/Updated"`. */
-  async until(name: string, expected: Readonly<Record<string, string>>): Promise<Update> {
+  async until(name: string, expected: Readonly<Record<string, string>>, timeoutMs = 60_000): Promise<Update> {
     return await waitFor(
       async () => {
         const update = await this.find(name);
@@ -219,7 +219,7 @@ export class UpdateScene extends Scene {
         const isReached = Object.entries(expected).every(([type, state]) => now[type] === state);
         return isReached ? update : undefined;
       },
-      { timeoutMs: 60_000, what: `${name}: ${JSON.stringify(expected)}` },
+      { timeoutMs, what: `${name}: ${JSON.stringify(expected)}` },
     );
   }
 
