@@ -7,7 +7,14 @@ import { join } from "node:path";
 import { attempt, clusterKubeconfig, kubectlCommand, repositoryRoot } from "@pko/cluster";
 import { operatorNamespace } from "@pko/install";
 
-import { assertCleanAgentLogs, assertCleanLogs, clusterClient, kubectl, publishedImage } from "../harness.ts";
+import {
+  assertCleanAgentLogs,
+  assertCleanLogs,
+  clusterClient,
+  defaultTimeout,
+  kubectl,
+  publishedImage,
+} from "../harness.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -37,7 +44,7 @@ const onlyGiven: Environment = { CONTEXT: "", REGISTRY: "", MAKEFLAGS: "" };
 
 /** Of the operator and of the agents that exist now: their pods are deleted after the tests. */
 async function expectCleanLogs(): Promise<void> {
-  await assertCleanLogs(operatorNamespace, `app.kubernetes.io/name=${operatorNamespace}`);
+  await assertCleanLogs(operatorNamespace, `app.kubernetes.io/name=${operatorNamespace}`, defaultTimeout);
   await assertCleanAgentLogs({ client: await clusterClient(), namespace: "default" });
 }
 

@@ -12,6 +12,7 @@ import {
   applyTo,
   assertCleanAgentLogs,
   assertCleanLogs,
+  defaultTimeout,
   isReady,
   kubectl,
   listUpdates,
@@ -78,7 +79,7 @@ test(
       what: "the requested update",
     });
     await stackUntil(place, "quickstart", isReady);
-    await assertCleanLogs(operatorNamespace, `app.kubernetes.io/name=${operatorNamespace}`);
+    await assertCleanLogs(operatorNamespace, `app.kubernetes.io/name=${operatorNamespace}`, defaultTimeout);
     await assertCleanAgentLogs(place);
   },
   slow,
