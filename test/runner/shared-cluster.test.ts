@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { OperatorDeployment } from "@pko/cluster";
 
-import { credentialsProblem, operatorProblem } from "./shared-cluster.ts";
+import { credentialsProblem, operatorProblem, storageProblem } from "./shared-cluster.ts";
 
 const deployment = (namespace: string, ...variables: readonly string[]): OperatorDeployment => {
   const containers = [{ image: "any", env: variables.map((name) => ({ name })) }];
@@ -30,6 +30,16 @@ test("a cluster whose Deployments cannot be read is a problem", async () => {
   expect(await operatorProblem(fail)).toBe(
     "whether the cluster of CLUSTER_KUBECONFIG has an operator is unknown: kubectl exited with code 1: connection refused",
   );
+});
+
+test("a cluster needs a default StorageClass", () => {
+  const classes = (isDefault: string) => [
+    { metadata: {} },
+    { metadata: { annotations: { "storageclass.kubernetes.io/is-default-class": isDefault } } },
+  ];
+  expect(storageProblem(classes("true"))).toBeUndefined();
+  expect(storageProblem(classes("false"))).toContain("has no default StorageClass");
+  expect(storageProblem([])).toContain("has no default StorageClass");
 });
 
 describe("a kubeconfig", () => {

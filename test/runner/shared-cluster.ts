@@ -7,8 +7,10 @@ import {
   deployableImage,
   describeOperator,
   givenKubeconfig,
+  kubectlCommand,
   installedOperators,
   readDeployments,
+  run,
 } from "@pko/cluster";
 import { parse } from "yaml";
 
@@ -49,7 +51,11 @@ export async function stopCluster(): Promise<void> {
 
 /** Why tests cannot use the cluster of the user; undefined if they can. */
 async function givenClusterProblem(kubeconfig: string): Promise<string | undefined> {
-  return credentialsProblem(await readFile(kubeconfig, "utf8")) ?? (await operatorProblem());
+  return (
+    credentialsProblem(await readFile(kubeconfig, "utf8")) ??
+    (await operatorProblem()) ??
+    storageProblem(await readStorageClasses())
+  );
 }
 
 interface Kubeconfig {
@@ -65,6 +71,23 @@ export function credentialsProblem(kubeconfig: string): string | undefined {
   const { exec } = users?.find((each) => each.name === name)?.user ?? {};
   if (exec === undefined) return undefined;
   return `the kubeconfig of CLUSTER_KUBECONFIG gets the credentials of ${name} from another program (exec), which tests cannot run: use one with the token of a service account`;
+}
+
+interface StorageClass {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+}
+
+async function readStorageClasses(): Promise<readonly StorageClass[]> {
+  const text = await run(kubectlCommand("get", "storageclasses", "--output=json"));
+  return (JSON.parse(text) as { readonly items: readonly StorageClass[] }).items;
+}
+
+/** Whether several pods can mount its volumes shows only when they do. */
+export function storageProblem(classes: readonly StorageClass[]): string | undefined {
+  const isDefault = ({ metadata }: StorageClass): boolean =>
+    metadata.annotations?.["storageclass.kubernetes.io/is-default-class"] === "true";
+  if (classes.some(isDefault)) return undefined;
+  return "the cluster of CLUSTER_KUBECONFIG has no default StorageClass, and every test needs a volume: create one whose volumes several pods can mount (ReadWriteMany)";
 }
 
 /** An operator that would interfere. */
