@@ -134,6 +134,18 @@ describe("hostile archives", () => {
     expect((await unpack(gzipSync(whole).subarray(0, 40))).message).toMatch(/rejected/);
   });
 
+  test("a gzip that is truncated or damaged only after the end of the tar", async () => {
+    const content = Buffer.from(Array.from({ length: 60_000 }, (_, index) => (index * index) % 251));
+    const whole = Buffer.from(gz([{ path: "file", type: "0", body: content.toString("latin1") }]));
+    const damaged = Buffer.from(whole);
+    damaged[whole.length - 6] = (damaged[whole.length - 6] ?? 0) ^ 1;
+    // Whether it was noticed depended on what had been read by the end of the tar.
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      for (const archive of [whole.subarray(0, -4), damaged])
+        expect((await unpack(archive)).message).toMatch(/^the artifact is rejected: /);
+    }
+  });
+
   test("a decompression bomb is detected by its ratio", async () => {
     const { message } = await unpack(gz([file("zeros", "\0".repeat(64 * 1024 * 1024))]));
     expect(message).toMatch(/200 times its size/);

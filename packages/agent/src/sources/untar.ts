@@ -41,7 +41,10 @@ export async function untar(archive: string, folder: string, limits: UnpackLimit
     let entries = 0;
     for (;;) {
       const header = await readHeader(reader);
-      if (header === undefined) return done(entries);
+      if (header === undefined) {
+        await reader.drain();
+        return done(entries);
+      }
       entries += 1;
       if (entries > limits.maxEntries) throw new Rejected(`it has more than ${limits.maxEntries} entries`);
       await unpack(reader, header, folder);
@@ -261,6 +264,12 @@ class TarReader {
 
   async skip(size: number): Promise<void> {
     for await (const _ of this.take(size));
+  }
+
+  /** Reads to the end, where the checksum of the gzip is. */
+  async drain(): Promise<void> {
+    do this.#buffer = Buffer.alloc(0);
+    while (await this.#more());
   }
 
   #consume(length: number): Buffer {
