@@ -12,16 +12,25 @@ import { dirname, join } from "node:path";
 
 import { newSeed } from "@pko/testkit";
 
-import { corpusFile, readCorpus } from "./engine/corpus.ts";
+import { corpusFile, readCorpus, smallCorpus } from "./engine/corpus.ts";
 import { supervise, type Result } from "./engine/supervise.ts";
 import { targets } from "./targets/index.ts";
 
-const width = Number(process.env["FUZZ_WIDTH"] || 2);
-const minutes = Number(process.env["MINUTES"] || 10);
+const width = Math.ceil(positive("FUZZ_WIDTH", 2));
+const minutes = positive("MINUTES", 10);
 const wanted = (process.env["TARGETS"] ?? "").split(/\s+/).filter(Boolean);
 const names = targets.map(({ name }) => name).filter((name) => wanted.length === 0 || wanted.includes(name));
 const unknown = wanted.filter((name) => !names.includes(name));
 if (unknown.length > 0) throw new Error(`there is no target ${unknown.join(", ")}`);
+
+/** With another value, the run would end without an input, or never. */
+function positive(name: string, otherwise: number): number {
+  const given = process.env[name] || otherwise;
+  const number = Number(given);
+  if (number > 0 && Number.isFinite(number)) return number;
+  console.error(`error: ${name} is ${JSON.stringify(given)}: give a number that is more than 0, such as ${name}=2`);
+  process.exit(1);
+}
 
 /** What earlier runs on this machine have reached. */
 const knownFile = (target: string): string => join(import.meta.dir, `../../.build/fuzz/${target}.json`);
@@ -33,14 +42,9 @@ function write(file: string, value: unknown): void {
   writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** Few and small: the corpus is read with the source code. */
-const maxKept = 12;
-const maxKeptChars = 400;
-
-function keep({ target, reaching }: Result): void {
-  const { found } = readCorpus(target);
-  const small = reaching.filter((input) => input.length <= maxKeptChars && !Object.values(found).includes(input));
-  write(corpusFile(target), { found, reaching: small.slice(-maxKept) });
+function keep({ target: name, reaching }: Result): void {
+  const target = targets.find((each) => each.name === name);
+  if (target) write(corpusFile(name), smallCorpus(target, { found: readCorpus(name).found, reaching }));
 }
 
 const seed = newSeed("fuzz");

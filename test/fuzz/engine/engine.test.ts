@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 
+import { tarOf } from "../../../packages/agent/src/testing/tar.ts";
 import { seededRandom } from "../../../packages/kube/testing/seeded-random.ts";
-import { decodeInput, encodeInput } from "./corpus.ts";
+import { decodeInput, encodeInput, smallCorpus } from "./corpus.ts";
 import { counters, instrument } from "./instrument.ts";
 import { minimized } from "./minimize.ts";
 import { mutated } from "./mutate.ts";
@@ -40,13 +41,25 @@ test("every branch has a counter, and the module does what it did", () => {
   expect(next).toBeGreaterThan(10);
 });
 
-test.each(["text\n", "\0binary", "base64:text", "ä", Buffer.from([0xff, 0xfe]).toString("latin1")])(
+test.each(["text\n", "\0binary", "base64:text", "gzip:text", "ä", Buffer.from([0xff, 0xfe]).toString("latin1")])(
   "the input %j is stored and read again",
   (text) => {
     const input = Buffer.from(text, "latin1");
     expect(Buffer.from(decodeInput(encodeInput(input)))).toEqual(input);
   },
 );
+
+test("the corpus keeps a tar, although its blocks are larger than what it keeps of text", () => {
+  const tar = tarOf([{ path: "dir/file", type: "0", body: "content" }]);
+  const reaching = [encodeInput(tar), "x".repeat(5000), encodeInput(Buffer.from("seed"))];
+  const corpus = smallCorpus(
+    { form: "bytes", seeds: ["seed"] },
+    { found: { problem: "found" }, reaching: [...reaching, "found"] },
+  );
+  expect(corpus).toEqual({ found: { problem: "found" }, reaching: [encodeInput(tar)] });
+  expect(JSON.stringify(corpus).length).toBeLessThan(400);
+  expect(Buffer.from(decodeInput(encodeInput(tar)))).toEqual(tar);
+});
 
 const target = (form: Target["form"], check: Target["check"]): Target => ({
   name: "t",

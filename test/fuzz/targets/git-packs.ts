@@ -7,6 +7,7 @@ import { deflateSync } from "node:zlib";
 
 import { readPack, type PackObjects } from "../../../packages/git/src/pack.ts";
 import { lazyFolder } from "../engine/folder.ts";
+import { bytesIn, numberIn } from "../engine/recipe.ts";
 import { hold, jsonOf, type Target } from "../engine/target.ts";
 
 /** What is missing or wrong is taken as it is. */
@@ -38,9 +39,6 @@ function packOf(input: Uint8Array): Buffer | undefined {
   const cut = pack.subarray(0, pack.length - (numberIn(recipe.cut, 0) >>> 0));
   return Buffer.concat([cut, createHash("sha1").update(cut).digest()]);
 }
-
-const numberIn = (value: unknown, otherwise: number): number => (typeof value === "number" ? value : otherwise);
-const bytesIn = (value: unknown): Buffer => Buffer.from(typeof value === "string" ? value : "", "latin1");
 
 const types = ["", "commit", "tree", "blob", "tag"];
 

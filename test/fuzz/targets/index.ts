@@ -14,6 +14,7 @@ import { repositoriesTarget } from "./repositories.ts";
 import { rpcTarget } from "./rpc.ts";
 import { secretsTarget } from "./secrets.ts";
 import { stacksTarget } from "./stacks.ts";
+import { untarGzipTarget } from "./untar-gzip.ts";
 import { untarTarget } from "./untar.ts";
 import { watchLinesTarget } from "./watch-lines.ts";
 import { webhooksTarget } from "./webhooks.ts";
@@ -34,6 +35,7 @@ export const targets: readonly Target[] = [
   secretsTarget,
   stacksTarget,
   untarTarget,
+  untarGzipTarget,
   watchLinesTarget,
   webhooksTarget,
 ];
