@@ -6,13 +6,13 @@ import { clusterUp, givenKubeconfig, repositoryRoot, run, step, UserError } from
 
 import type { Bed } from "./bed/bed.ts";
 import { findOperator, type Operator } from "./bed/operator.ts";
+import { chosenScenarios } from "./chosen.ts";
 import { compareOperators } from "./compare.ts";
 import { parseOptions, type Options } from "./options.ts";
 import type { Report } from "./report/figures.ts";
 import { table } from "./report/table.ts";
 import { readReport, writeReport } from "./report/write.ts";
-import { isStandalone, measure, measureStandalone, openBed, reportFolder, type ChosenScenario } from "./run.ts";
-import { scenarios } from "./scenarios/index.ts";
+import { isStandalone, measure, measureStandalone, openBed, reportFolder } from "./run.ts";
 
 async function main(options: Options, signal: AbortSignal): Promise<void> {
   for (const file of options.compare) await readReport(file);
@@ -25,7 +25,7 @@ async function main(options: Options, signal: AbortSignal): Promise<void> {
   // Other operators may address pods and Services by their names.
   await clusterUp({ dns: options.against !== undefined });
   if (options.against !== undefined) {
-    await compareOperators(options.against, { chosen: chosen.filter((each) => !isStandalone(each)), options, signal });
+    await compareOperators(options.against, { chosen, options, signal });
     return;
   }
   const bed = await openBed(options, signal);
@@ -52,15 +52,6 @@ async function installedOperator(bed: Bed, options: Options): Promise<Operator> 
   const deployed = await findOperator(bed.client, options.operator);
   if (!deployed) throw new UserError(["make deploy did not install an operator"]);
   return deployed;
-}
-
-function chosenScenarios({ only }: Options): readonly ChosenScenario[] {
-  const unknown = only.filter((name) => !scenarios.some((scenario) => scenario.name === name));
-  if (unknown.length > 0) {
-    const known = scenarios.map(({ name }) => name).join(", ");
-    throw new UserError([`there is no scenario ${unknown.join(", ")} (ONLY): choose from ${known}`]);
-  }
-  return scenarios.filter(({ name }) => only.length === 0 || only.includes(name));
 }
 
 const interrupted = new AbortController();

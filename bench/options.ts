@@ -1,5 +1,8 @@
 /** The options of the benchmark, from environment variables: `make bench QUICK=1`. */
+import { UserError } from "@pko/cluster";
+
 import { full, quick, smallScale, type Sizes } from "./scenarios/sizes.ts";
+import { Variables, type Environment } from "./variables.ts";
 
 export interface Options {
   readonly sizes: Sizes;
@@ -25,47 +28,62 @@ export interface Options {
   readonly folder?: string;
 }
 
-export function parseOptions(env: Readonly<Record<string, string | undefined>>): Options {
-  const given = (name: string): string | undefined => env[name] || undefined;
-  const list = (name: string): string[] => (given(name) ?? "").split(",").filter((item) => item !== "");
-  const isQuick = given("QUICK") !== undefined && env["QUICK"] !== "0";
-  const [operator, gitUrl, manifest, folder] = [given("OPERATOR"), given("GIT_URL"), given("MANIFEST"), given("OUT")];
-  const [workspace, against] = [given("WORKSPACE"), given("AGAINST")];
+/** Throws an error with everything that is wrong: with a number that is not one, nothing would be measured. */
+export function parseOptions(env: Environment): Options {
+  const variables = new Variables(env);
+  const options = readOptions(variables);
+  if (variables.problems.length > 0) throw new UserError(variables.problems);
+  return options;
+}
+
+function readOptions(variables: Variables): Options {
+  const isQuick = variables.text("QUICK") !== undefined && variables.text("QUICK") !== "0";
+  const given = {
+    operator: variables.text("OPERATOR"),
+    gitUrl: variables.text("GIT_URL"),
+    manifest: variables.text("MANIFEST"),
+    folder: variables.text("OUT"),
+    against: variables.text("AGAINST"),
+    workspace: variables.object("WORKSPACE", '{"serviceAccountName":"default"}'),
+  };
   return {
-    sizes: withOverrides(isQuick ? quick : full, env),
+    sizes: withOverrides(isQuick ? quick : full, variables),
     isQuick,
-    namespace: given("BENCH_NAMESPACE") ?? "pulumi-bench",
-    only: list("ONLY"),
-    compare: list("COMPARE"),
-    retain: given("RETAIN") !== undefined,
-    ...(workspace !== undefined && { workspace: JSON.parse(workspace) as Record<string, unknown> }),
-    turns: Number(given("TURNS") ?? (isQuick ? 1 : 2)),
-    ...(against !== undefined && { against }),
-    ...(operator !== undefined && { operator }),
-    ...(gitUrl !== undefined && { gitUrl }),
-    ...(manifest !== undefined && { manifest }),
-    ...(folder !== undefined && { folder }),
+    namespace: variables.text("BENCH_NAMESPACE") ?? "pulumi-bench",
+    only: variables.list("ONLY"),
+    compare: variables.list("COMPARE"),
+    retain: variables.text("RETAIN") !== undefined,
+    turns: variables.number({ name: "TURNS", least: 1 }) ?? (isQuick ? 1 : 2),
+    ...present(given),
   };
 }
 
-/** ROUNDS, CROWDS, IDLE, HELD, SMALL, STACKS, UPDATES and WINDOW override the sizes. */
-function withOverrides(sizes: Sizes, env: Readonly<Record<string, string | undefined>>): Sizes {
-  const numbers = (name: string): number[] | undefined => env[name]?.split(",").map(Number);
-  const number = (name: string, otherwise: number): number => numbers(name)?.[0] ?? otherwise;
-  const scale = env["SMALL"] ? smallScale : sizes.scale;
+type Present<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
+
+const present = <T extends object>(values: T): Present<T> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Present<T>;
+
+/**
+ * ROUNDS, CROWDS, IDLE, HELD, SMALL, STACKS, UPDATES and WINDOW override the sizes. A scenario is left out with ONLY,
+ * not with a size of 0.
+ */
+function withOverrides(sizes: Sizes, variables: Variables): Sizes {
+  const scale = variables.text("SMALL") === undefined ? sizes.scale : smallScale;
+  const stacks = variables.number({ name: "STACKS", least: 1 });
+  const windowS = variables.number({ name: "WINDOW", least: 1 });
   return {
     ...sizes,
-    rounds: number("ROUNDS", sizes.rounds),
-    crowds: numbers("CROWDS") ?? sizes.crowds,
-    idle: numbers("IDLE") ?? sizes.idle,
-    held: number("HELD", sizes.held),
-    pushed: number("STACKS", sizes.pushed),
-    windowMs: number("WINDOW", sizes.windowMs / 1000) * 1000,
+    rounds: variables.number({ name: "ROUNDS", least: 1 }) ?? sizes.rounds,
+    crowds: variables.numbers({ name: "CROWDS", least: 1 }) ?? sizes.crowds,
+    idle: variables.numbers({ name: "IDLE", least: 0 }) ?? sizes.idle,
+    held: variables.number({ name: "HELD", least: 1 }) ?? sizes.held,
+    pushed: stacks ?? sizes.pushed,
+    windowMs: windowS === undefined ? sizes.windowMs : windowS * 1000,
     scale: {
       ...scale,
-      stacks: number("STACKS", scale.stacks),
-      updatesEach: number("UPDATES", scale.updatesEach),
-      windowS: number("WINDOW", scale.windowS),
+      stacks: stacks ?? scale.stacks,
+      updatesEach: variables.number({ name: "UPDATES", least: 0 }) ?? scale.updatesEach,
+      windowS: windowS ?? scale.windowS,
     },
   };
 }
