@@ -1,4 +1,4 @@
-/** The cache of .github/workflows/run.yaml: where it lies, and when a job saves a new one. */
+/** .github/workflows/run.yaml: where its cache lies, when a job saves a new one, and how long its command may take. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +13,7 @@ interface Step {
   readonly if?: string;
   readonly uses?: string;
   readonly run?: string;
+  readonly env?: Readonly<Record<string, string>>;
   readonly with?: Readonly<Record<string, string>>;
 }
 
@@ -21,6 +22,7 @@ interface Workflow {
     readonly run: {
       readonly container: { readonly volumes?: readonly string[] };
       readonly env: Readonly<Record<string, string>>;
+      readonly "timeout-minutes": string;
       readonly steps: readonly Step[];
     };
   };
@@ -46,6 +48,44 @@ test("what a job has built is saved even if it fails", () => {
   expect(save).toBeGreaterThan(command);
   for (const step of [run.steps[save], run.steps.find(({ id }) => id === "contents")])
     expect(step?.if).toContain("!cancelled()");
+});
+
+describe("the command", () => {
+  let folder = "";
+  beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "run-"))));
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const step = run.steps.find(({ run: script }) => script?.includes("$COMMAND"));
+
+  function runCommand(command: string, path = ""): { readonly exitCode: number; readonly stdout: string } {
+    const env = { PATH: `${path}:${process.env["PATH"]}`, COMMAND: command, MINUTES: "60" };
+    const { exitCode, stdout } = Bun.spawnSync(["bash", "-eo", "pipefail", "-c", step?.run ?? "false"], { env });
+    return { exitCode, stdout: stdout.toString() };
+  }
+
+  /** In `folder`. */
+  function addTimeout(script: string): void {
+    writeFileSync(join(folder, "timeout"), `#!/bin/bash\n${script}\n`, { mode: 0o755 });
+  }
+
+  test("ends ten minutes before its job, which is cancelled and then keeps neither cache nor logs", () => {
+    for (const limit of [run["timeout-minutes"], step?.env?.["MINUTES"]]) expect(limit).toBe("${{ inputs.minutes }}");
+    addTimeout('echo "$2"');
+    expect(runCommand("true", folder).stdout).toBe("50m\n");
+  });
+
+  test("fails when it is ended, with everything that it has started", () => {
+    // Seconds instead of minutes, and fewer.
+    addTimeout('exec env PATH="${PATH#*:}" timeout "$1" 0.5 "${@:3}"');
+    const started = Date.now();
+    expect(runCommand("sleep 20 | cat", folder).exitCode).toBe(124);
+    expect(Date.now() - started).toBeLessThan(15_000);
+  });
+
+  test("fails with any of its commands, and succeeds with all of them", () => {
+    expect(runCommand("false | cat; true").exitCode).toBe(1);
+    expect(runCommand('make() { echo "made $1"; }; make it')).toEqual({ exitCode: 0, stdout: "made it\n" });
+  });
 });
 
 describe("the digest of the contents", () => {
