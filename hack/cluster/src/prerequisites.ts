@@ -41,6 +41,9 @@ const testPackages: Packages = {
   // For programs in Python. `python3 -m venv` needs the module ensurepip, which Debian's python3 lacks.
   pip: "python3-pip",
   "python3 -m ensurepip": "python3-venv",
+  // For the test of the completion scripts.
+  zsh: "zsh",
+  fish: "fish",
 };
 
 const gibibyte = 1024 ** 3;
