@@ -3,6 +3,9 @@
  * own locks.
  */
 import { beforeAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+
+import { kubernetesVersion } from "@pko/cluster";
 
 import {
   applyTo,
@@ -71,7 +74,7 @@ describe("a slow update", () => {
     slow,
   );
 
-  localTest(test.concurrent, "with cgroups v2, the agent would be killed with its program")(
+  memoryTest(
     "fails when it runs out of memory, and succeeds when it needs less",
     async () => {
       const limited = { name: "pulumi", resources: { limits: { memory: "500Mi" } } };
@@ -108,6 +111,18 @@ describe("a slow update", () => {
     slow,
   );
 });
+
+/** The kernel must kill only the process that is out of memory, which the kubelet of the local cluster is configured for. */
+function memoryTest(...[name, run, timeoutMs]: Parameters<ReturnType<typeof localTest>>): void {
+  const isUnified = existsSync("/sys/fs/cgroup/cgroup.controllers");
+  if (isUnified && kubernetesVersion(process.env["KUBE"]).startsWith("1.31.")) {
+    const why =
+      "with cgroups v2 and Kubernetes 1.31, which lacks singleProcessOOMKill, the agent is killed with its program";
+    test.skip(`${name}: ${why}`, () => undefined);
+    return;
+  }
+  localTest(test.concurrent, "with cgroups v2, the agent would be killed with its program")(name, run, timeoutMs);
+}
 
 async function deploy(name: string, spec: object = {}, container: object = {}): Promise<void> {
   const stack = { workspaceTemplate: podWith({ container }), ...scene.git.source("slow"), ...spec };
