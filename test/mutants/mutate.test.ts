@@ -5,7 +5,10 @@ import { applied, mutantsOf } from "./mutate.ts";
 
 const table: Record<string, { readonly source: string; readonly mutants: readonly string[] }> = {
   "a comparison is inverted": { source: "a === b;", mutants: ["a !== b;"] },
-  "a bound is inverted": { source: "a < b;", mutants: ["a >= b;"] },
+  "an upper bound is inverted, or included": { source: "a < b;", mutants: ["a >= b;", "a <= b;"] },
+  "an upper bound is inverted, or excluded": { source: "a <= b;", mutants: ["a > b;", "a < b;"] },
+  "a lower bound is inverted, or included": { source: "a > b;", mutants: ["a <= b;", "a >= b;"] },
+  "a lower bound is inverted, or excluded": { source: "a >= b;", mutants: ["a < b;", "a > b;"] },
   "and becomes or": { source: "a && b;", mutants: ["(a || b);"] },
   "a default is always used": { source: "a ?? b;", mutants: ["(b);"] },
   "a negation is dropped": { source: "!a;", mutants: ["(a);"] },

@@ -9,17 +9,18 @@ export interface Mutant {
   readonly line: number;
 }
 
-const operators: Readonly<Record<string, string>> = {
-  "===": "!==",
-  "!==": "===",
-  "<": ">=",
-  "<=": ">",
-  ">": "<=",
-  ">=": "<",
-  "+": "-",
-  "-": "+",
-  "*": "/",
-  "/": "*",
+/** Bounds are inverted, and moved by one: whether a bound itself is included is a frequent mistake. */
+const operators: Readonly<Record<string, readonly string[]>> = {
+  "===": ["!=="],
+  "!==": ["==="],
+  "<": [">=", "<="],
+  "<=": [">", "<"],
+  ">": ["<=", ">="],
+  ">=": ["<", ">"],
+  "+": ["-"],
+  "-": ["+"],
+  "*": ["/"],
+  "/": ["*"],
 };
 
 interface Span {
@@ -38,10 +39,10 @@ export function mutantsOf(source: string): Mutant[] {
   };
   new Visitor({
     BinaryExpression(node) {
-      const other = operators[node.operator];
+      const others = operators[node.operator] ?? [];
       const isText = [node.left, node.right].some(({ type }) => type === "TemplateLiteral" || type === "Literal");
-      if (other === undefined || (node.operator === "+" && isText)) return;
-      add(node, `${text(node.left)} ${other} ${text(node.right)}`);
+      if (node.operator === "+" && isText) return;
+      for (const other of others) add(node, `${text(node.left)} ${other} ${text(node.right)}`);
     },
     LogicalExpression(node) {
       if (node.operator === "??") add(node, `(${text(node.right)})`);

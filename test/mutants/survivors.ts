@@ -46,6 +46,29 @@ export function compareSurvivors<T extends Change>(
   };
 }
 
+export interface Outcome {
+  readonly all: number;
+  readonly killed: number;
+  /** How many survived without a reason, and how many entries are stale. */
+  readonly unknown: number;
+  readonly stale: number;
+  /** Of all rules. Other runs do not try the mutants of all entries, and may be for a rule that has no tests yet. */
+  readonly isComplete: boolean;
+}
+
+const leastKilled = 0.9;
+
+/** Why a run fails. */
+export function failuresOf({ all, killed, unknown, stale, isComplete }: Outcome): string[] {
+  return [
+    killed / all < leastKilled && `fewer than ${100 * leastKilled} % were killed: add tests`,
+    isComplete &&
+      unknown > 0 &&
+      `${unknown} survived without a reason: add a test for each, or an entry with the reason to survivors.json`,
+    isComplete && stale > 0 && `survivors.json lists what no longer survives (${stale}): remove it`,
+  ].filter((each) => each !== false);
+}
+
 const onOneLine = (text: string): string => text.trim().replaceAll(/\s+/g, " ");
 
 const keyOf = ({ file, before, after }: Change): string => JSON.stringify([file, before, after]);

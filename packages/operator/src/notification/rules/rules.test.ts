@@ -105,6 +105,11 @@ const cases: readonly (readonly [string, Partial<NotificationView>, Expected])[]
     { state: "failing", news: "dropped" },
   ],
   [
+    "events are kept until they are too old",
+    { inbox: inboxOf({ pending: [occurrenceAt(now - maxAgeMs), failure] }), retry },
+    { state: "failing", requeueIn: 1 },
+  ],
+  [
     "too many events are dropped",
     { inbox: inboxOf({ overflow: [failure] }) },
     { state: "delivering", news: "dropped" },

@@ -459,6 +459,10 @@ describe("a preview without a result", () => {
 
   test("is not reported while its run exists, which may still have a result", () => {
     expect(planPullRequests(viewOf({ stack: before, runs: [run] })).steps).toEqual([]);
+    const others = [{ number: 2, commit: second }];
+    const stack = aParent({}, { cancelledPreviews: [...cancelled, ...others] });
+    const { steps, requeueAt } = planPullRequests(viewOf({ stack, runs: [run], answered: others }));
+    expect([steps, requeueAt]).toEqual([[], now + jittered(60_000, "uid-1")]);
   });
 
   test("is reported with the reason, after other previews are written, and also if one of them is blocked", () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
+import { clockSkewMs } from "../../shared/parse-timestamp.ts";
 import {
   ago,
   cases,
@@ -54,6 +55,11 @@ cases("prerequisites: a Stack", [
     "requests an update of a prerequisite whose last one was recorded by a clock which was hours ahead",
     { prerequisites: [prerequisite({ withinMs: 599_000, endedAt: now + 36_000_000 })] },
     "requestPrerequisites: PrerequisiteNotSatisfied",
+  ],
+  [
+    "creates the update if the clock that recorded the success of a prerequisite was as far ahead as clocks may differ",
+    { prerequisites: [prerequisite({ withinMs: 599_000, endedAt: now + clockSkewMs })] },
+    creating("up for first"),
   ],
   [
     "requests that update only once",

@@ -48,6 +48,7 @@ cases("outside of update windows waits", [
     "none: OutsideUpdateWindow",
   ],
   ["an update whose override has expired", { ...night, ...ignored(ago(1)) }, "none: OutsideUpdateWindow"],
+  ["an update whose override expires now", { ...night, ...ignored(ago(0)) }, "none: OutsideUpdateWindow"],
   ["an update whose override is invalid", { ...night, ...ignored("tomorrow") }, "none: OutsideUpdateWindow"],
   ["an update whose override has no time zone", { ...night, ...ignored("2031-01-01") }, "none: OutsideUpdateWindow"],
 ]);

@@ -38,6 +38,11 @@ describe("a workspace without work", () => {
       outcome: "idle",
       requeueAfterMs: 2000,
     },
+    "loses its address as soon as the idle timeout is over": {
+      when: [ready(600), set(), pod()],
+      outcome: "idle",
+      requeueAfterMs: 2000,
+    },
     "is scaled to zero after that": { when: idleFor(601), steps: scaleToZero, outcome: "idle" },
     "keeps its pod before the idle timeout": {
       when: [ready(599), set(), pod()],

@@ -21,6 +21,11 @@ describe("a pod whose node may be lost", () => {
       outcome: "nodeLost",
       contains: "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
     },
+    "is not checked again immediately when the time is over": {
+      when: [notReady(1200), pod({ ...terminating, ...overdue(300) }), set(), update("waiting")],
+      outcome: "nodeLost",
+      requeueAfterMs: 300_000,
+    },
     "is checked less often, the longer it is lost": {
       when: [notReady(1200), pod({ ...terminating, ...overdue(1200) }), set(), update("waiting")],
       outcome: "nodeLost",

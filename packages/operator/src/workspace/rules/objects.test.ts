@@ -132,7 +132,7 @@ describe("the objects", () => {
       contains: "about to be replaced",
     },
     "are applied when the status has reported it for two seconds": {
-      when: [notReady(3, "RollingUpdate"), set({ builtHash: "old" }), pod(), update("waiting")],
+      when: [notReady(2, "RollingUpdate"), set({ builtHash: "old" }), pod(), update("waiting")],
       steps: ["applyObjects"],
       outcome: "rolling",
     },
