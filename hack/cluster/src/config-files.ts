@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import type { Layout } from "./layout.ts";
+import { privateFolder, type Layout } from "./layout.ts";
 import { network } from "./network.ts";
 import { containerdSocketOf, firstNode, secondNode, type ClusterNode } from "./nodes.ts";
 import { registryUrl } from "./registry.ts";
@@ -79,6 +79,12 @@ const cniConfig = (node: ClusterNode): object => ({
   ],
 });
 
+const firstPodLogs = "/var/log/pods";
+const secondPodLogs = (layout: Layout): string => join(layout.volatile, `pod-logs${secondNode.suffix}`);
+
+/** Where other processes of this machine find the logs of pods. */
+export const podLogFolders = (layout: Layout): string[] => [privateFolder(layout, firstPodLogs), secondPodLogs(layout)];
+
 function kubeletConfig(layout: Layout, node: ClusterNode): object {
   return {
     apiVersion: "kubelet.config.k8s.io/v1beta1",
@@ -93,7 +99,7 @@ function kubeletConfig(layout: Layout, node: ClusterNode): object {
     registerWithTaints: [...node.taints],
     healthzPort: node.healthPort,
     // Separate folders, because a kubelet removes the logs of pods that it does not know.
-    podLogsDir: node === firstNode ? "/var/log/pods" : join(layout.volatile, `pod-logs${node.suffix}`),
+    podLogsDir: node === firstNode ? firstPodLogs : secondPodLogs(layout),
     authentication: {
       anonymous: { enabled: false },
       webhook: { enabled: true },

@@ -1,6 +1,7 @@
 export { buildCli, buildOwnCli } from "./cli-executable.ts";
 export { ensureClients, helmCommand, kubectlCommand } from "./clients.ts";
 export { clusterUp } from "./cluster.ts";
+export { podLogFolders } from "./config-files.ts";
 export { imageValues } from "./deploy.ts";
 export { clusterKubeconfig, givenKubeconfig, givenVariables } from "./given-cluster.ts";
 export { goBuildEnv, goProgramEnv } from "./go-programs.ts";

@@ -60,3 +60,7 @@ export const privateFolders = [
   "/var/log/containers",
   "/var/log/pods",
 ] as const;
+
+/** What replaces it, and where its files are for other processes of this machine. */
+export const privateFolder = (layout: Layout, folder: (typeof privateFolders)[number]): string =>
+  join(layout.volatile, folder.slice(1).replaceAll("/", "-"));

@@ -10,7 +10,7 @@ import { createCgroup } from "./cgroup.ts";
 import { components, ctr, storeCommand } from "./components.ts";
 import { registriesFolder, writeConfigFiles } from "./config-files.ts";
 import { writeCredentials } from "./credentials.ts";
-import { layout as layoutOf, privateFolders, type Layout } from "./layout.ts";
+import { layout as layoutOf, privateFolder, privateFolders, type Layout } from "./layout.ts";
 import { isDnsReady, inClusterNetwork, createNetwork } from "./network.ts";
 import { firstNode } from "./nodes.ts";
 import { ownPidNamespace } from "./processes.ts";
@@ -63,7 +63,7 @@ async function hideMachineFolders(layout: Layout): Promise<void> {
   // Volumes that the kubelet mounts must appear in running containers.
   await run(["mount", "--make-rshared", "/"]);
   for (const folder of privateFolders) {
-    const own = join(layout.volatile, folder.slice(1).replaceAll("/", "-"));
+    const own = privateFolder(layout, folder);
     await mkdir(own, { recursive: true });
     await mkdir(folder, { recursive: true });
     await run(["mount", "--bind", own, folder]);

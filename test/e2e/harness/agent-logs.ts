@@ -1,5 +1,6 @@
 /** The logs of agents: what a test looks for in one, and that none has an error. */
 import { autoComponentLabel } from "@pko/api";
+import { layout, podLogFolders, stateRoot } from "@pko/cluster";
 import {
   builtin,
   isBadRequest,
@@ -16,6 +17,7 @@ import { waitFor } from "@pko/testkit";
 import type { Pod as PodType } from "kubernetes-types/core/v1";
 
 import { agentErrors, assertNoErrors } from "../../logs/errors.ts";
+import { LogFiles } from "../../logs/log-files.ts";
 import { clusterCredentials, servedKind, type Place } from "./cluster.ts";
 
 const container = "pulumi";
@@ -31,6 +33,19 @@ export async function agentLog({ namespace }: Pick<Place, "namespace">, stack: s
 /** Fails if an agent whose pod still exists logged an error that the test does not expect, before or after a restart. */
 export async function assertCleanAgentLogs(place: LogPlace, expected: readonly RegExp[] = []): Promise<void> {
   assertNoErrors(agentErrors((await agentLogs(place)).join("\n")), expected);
+}
+
+/** The logs of all agents of a namespace from now on, also of those whose pods are deleted. Only on the local cluster. */
+export function agentLogFiles(namespace: string): LogFiles {
+  return new LogFiles(podLogFolders(layout(stateRoot)), { namespace, container });
+}
+
+/** Fails if there is an agent whose log is not among the files: then these would show nothing. */
+export async function assertFollowed({ client, namespace }: LogPlace, files: LogFiles): Promise<void> {
+  const hasLog = (log: string): boolean => log !== "";
+  if (files.read().some(hasLog)) return;
+  if ((await agentLogs({ client, namespace })).some(hasLog))
+    throw new Error("the files with the agents' logs are not found");
 }
 
 /** The logs of all workspace pods of the namespace that have one: not of pods that have not started, or whose node is lost. */

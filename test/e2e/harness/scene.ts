@@ -4,11 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { createRepository, serveGit, type GitServerOptions, type TestRepository } from "@pko/agent/testing";
+import { givenKubeconfig } from "@pko/cluster";
 import type { Client } from "@pko/kube";
 import { afterAll, beforeAll } from "bun:test";
 
 import type { Watches } from "../../integration/harness/watches.ts";
-import { agentLogs, assertCleanAgentLogs } from "./agent-logs.ts";
+import { agentErrors, assertNoErrors } from "../../logs/errors.ts";
+import type { LogFiles } from "../../logs/log-files.ts";
+import { agentLogFiles, agentLogs, assertCleanAgentLogs, assertFollowed } from "./agent-logs.ts";
 import {
   deleteStacks,
   installApi,
@@ -66,6 +69,8 @@ class Scene implements Place, AsyncDisposable {
   #second: Place | undefined;
   #operator: Operator | undefined;
   #git: Repositories | undefined;
+  /** On the local cluster. */
+  readonly #logFiles = new Map<string, LogFiles>();
   /** Run in reverse order. */
   readonly #cleanups: (() => unknown)[] = [];
 
@@ -128,9 +133,16 @@ class Scene implements Place, AsyncDisposable {
   async #createPlace(name: string): Promise<Place> {
     const namespace = await newNamespace(name);
     this.defer(() => removeNamespace(namespace));
+    if (givenKubeconfig === undefined) this.#followLogs(namespace);
     const place = await placeIn(namespace);
     this.defer(() => place.watches[Symbol.asyncDispose]());
     return place;
+  }
+
+  #followLogs(namespace: string): void {
+    const files = agentLogFiles(namespace);
+    this.#logFiles.set(namespace, files);
+    this.defer(() => files[Symbol.dispose]());
   }
 
   #places(): Place[] {
@@ -153,15 +165,27 @@ class Scene implements Place, AsyncDisposable {
     };
   }
 
+  /** Before the Stacks are deleted: on other clusters, logs are lost with their pods. */
+  async #checkLogs(place: Place): Promise<void> {
+    const files = this.#logFiles.get(place.namespace);
+    await (files ? assertFollowed(place, files) : assertCleanAgentLogs(place, this.#options.agentErrors));
+  }
+
+  /** Also what agents have logged while their Stacks were deleted. */
+  #checkLogFiles({ namespace }: Place): void {
+    const logs = this.#logFiles.get(namespace)?.read() ?? [];
+    assertNoErrors(agentErrors(logs.join("\n")), this.#options.agentErrors);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     // Opening may still be in progress if it timed out.
     await this.#opening?.catch(() => undefined);
     const places = this.#places();
-    // Before the Stacks are deleted, because their pods are deleted with them.
-    const checks = places.map((place) => () => assertCleanAgentLogs(place, this.#options.agentErrors));
+    const checks = places.map((place) => () => this.#checkLogs(place));
     const stacks = places.map((place) => () => deleteOrExplain(place));
+    const lastChecks = places.map((place) => () => this.#checkLogFiles(place));
     const errors: unknown[] = [];
-    for (const cleanUp of [...checks, ...stacks, ...this.#cleanups.splice(0).toReversed()]) {
+    for (const cleanUp of [...checks, ...stacks, ...lastChecks, ...this.#cleanups.splice(0).toReversed()]) {
       try {
         await cleanUp();
       } catch (error) {

@@ -12,7 +12,7 @@ export async function loggedStarts(place: Place, stack: string): Promise<string[
 /** Only a run whose process is recorded can be distinguished from that of another cluster, so that its lock is removed after a crash. */
 export async function waitForStart(place: Place, stack: string): Promise<void> {
   const isRecorded = async (): Promise<boolean> =>
-    (await listUpdates(place, stack)).some(({ status }) => status?.process !== undefined);
+    (await listUpdates(place, stack)).at(-1)?.status?.process !== undefined;
   await waitFor(async () => (await isRecorded()) && (await loggedStarts(place, stack)).length > 0, {
     timeoutMs: 240_000,
     what: `the program of ${stack} to start`,
