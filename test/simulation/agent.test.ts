@@ -21,6 +21,7 @@ function simulatedAgent() {
     mayFail: () => false,
     isDiskFull: () => false,
     onStart: ({ content }) => started.push(content),
+    onLost: ignored,
     secretOutput: "secret",
   });
   return { time, agent, started };

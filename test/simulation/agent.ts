@@ -41,6 +41,8 @@ export interface AgentOptions {
   /** Whether the node's disk is full. */
   readonly isDiskFull: () => boolean;
   readonly onStart: (started: StartedRun) => void;
+  /** Nobody can read the results of these runs any more. */
+  readonly onLost: (runIds: Iterable<string>) => void;
   /** In the outputs of every stack. */
   readonly secretOutput: string;
 }
@@ -280,6 +282,7 @@ export class SimulatedAgent {
     this.#isStopping = false;
     if (run) this.#kill(run);
     if (losesFiles) {
+      this.abandon();
       this.#prepared.clear();
       this.#runs.clear();
       this.#dead.length = 0;
@@ -292,8 +295,18 @@ export class SimulatedAgent {
     this.#finish(run, { outcome: "interrupted", errorClass: "interrupted" });
   }
 
+  stepClock(ms: number): void {
+    this.#process.stepWallClock(ms);
+  }
+
+  /** The API server no longer has the pod, or its files are lost. */
+  abandon(): void {
+    this.#options.onLost(this.#runs.keys());
+  }
+
   /** The pod is gone, and everything in it. */
   destroy(): void {
+    this.abandon();
     this.#process.kill();
     if (this.#active) this.#kill(this.#active);
   }

@@ -34,7 +34,7 @@ interface PodRuntime {
 
 export interface ClusterOptions extends Pick<
   AgentOptions,
-  "backend" | "mayFail" | "sourceProblem" | "onStart" | "secretOutput"
+  "backend" | "mayFail" | "sourceProblem" | "onStart" | "onLost" | "secretOutput"
 > {
   readonly name: string;
   readonly time: VirtualTime;
@@ -62,6 +62,8 @@ export class Cluster {
   #isNodeDown = false;
   #isDiskFull = false;
   #nextIp = 1;
+  /** How wrong the clock of the node is. */
+  #nodeClockOffset = 0;
 
   constructor(options: ClusterOptions) {
     this.#options = options;
@@ -148,14 +150,14 @@ export class Cluster {
    * lost.
    */
   restartNode(): string[] {
-    const { time, random } = this.#options;
+    const { random } = this.#options;
     const lost: string[] = [];
     for (const runtime of this.#running.values()) {
       const losesFiles = this.#losesFiles(runtime);
       if (losesFiles) lost.push(runtime.agent.activeRun ?? "");
       runtime.restarts++;
       runtime.ip = "";
-      runtime.agent.crash(time.process(`agent ${runtime.name}`), { losesFiles });
+      runtime.agent.crash(this.#agentProcess(runtime.name), { losesFiles });
       this.server.after(3000 + random.next() * 30_000, () => {
         if (this.#running.get(runtime.uid) !== runtime || runtime.ip !== "") return;
         runtime.ip = this.#takeIp();
@@ -179,7 +181,7 @@ export class Cluster {
   /** The container of the agent is killed, for example because it needs too much memory. */
   crashContainer(runtime: PodRuntime): void {
     runtime.restarts++;
-    runtime.agent.crash(this.#options.time.process(`agent ${runtime.name}`));
+    runtime.agent.crash(this.#agentProcess(runtime.name));
     const pod = this.storage.find({ kind: pods, namespace: runtime.namespace, name: runtime.name });
     if (pod?.metadata.uid === runtime.uid) this.writeStatus(pods, runtime, this.#runningStatus(pod, runtime));
   }
@@ -187,6 +189,18 @@ export class Cluster {
   evict(runtime: PodRuntime): void {
     const pod = this.storage.find({ kind: pods, namespace: runtime.namespace, name: runtime.name });
     if (pod?.metadata.uid === runtime.uid) this.#deletePod(pod);
+  }
+
+  /** Agents and the CLI use it. */
+  stepNodeClock(ms: number): void {
+    this.#nodeClockOffset += ms;
+    for (const { agent } of this.#running.values()) agent.stepClock(ms);
+  }
+
+  #agentProcess(name: string): VirtualProcess {
+    const process = this.#options.time.process(`agent ${name}`);
+    process.stepWallClock(this.#nodeClockOffset);
+    return process;
   }
 
   /** A user deletes it by force: the API server forgets it at once, the kubelet a moment later. */
@@ -318,7 +332,7 @@ export class Cluster {
 
   #startPod(pod: Stored): void {
     const { uid = "", namespace = "", name = "" } = pod.metadata;
-    const { random, time } = this.#options;
+    const { random } = this.#options;
     this.#starting.add(uid);
     this.server.after(100 + random.next() * 3000, () => {
       this.#starting.delete(uid);
@@ -329,7 +343,7 @@ export class Cluster {
       const secret = this.storage.find({ kind: secrets, namespace, name: `${name.replace(/-0$/, "")}-tls` });
       // Like a kubelet, it waits for the Secret of the volume.
       if (!secret) return void this.server.after(2000, () => this.#enqueue(current));
-      const process = time.process(`agent ${name}`);
+      const process = this.#agentProcess(name);
       const agent = new SimulatedAgent({
         ...this.#options,
         process,
@@ -377,6 +391,7 @@ export class Cluster {
     this.#enqueueOwners(pod);
     const runtime = this.#running.get(pod.metadata.uid ?? "");
     if (!runtime) return;
+    runtime.agent.abandon();
     const end = (): void => {
       if (this.#isNodeDown) return void this.server.after(1000, end);
       // A restored API server has the pod again, so a kubelet that was not reachable meanwhile never knew.

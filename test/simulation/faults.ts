@@ -49,11 +49,23 @@ const faults: Readonly<Record<string, Fault>> = {
   partition(world, place, random) {
     const operator = place.replicas[replicaIn(world, place, random)];
     if (!operator) return undefined;
-    operator.isPartitioned = true;
+    operator.cutOff = "everything";
     return {
       what: `${operator.name} loses its network`,
       lastsMs: seconds(random, 1, 120),
-      end: () => (operator.isPartitioned = false),
+      end: () => (operator.cutOff = "nothing"),
+    };
+  },
+
+  /** Another replica may lead, while this one can still start and cancel runs. */
+  apiPartition(world, place, random) {
+    const operator = place.replicas[replicaIn(world, place, random)];
+    if (!operator) return undefined;
+    operator.cutOff = "the API server";
+    return {
+      what: `${operator.name} reaches agents, but not the API server`,
+      lastsMs: seconds(random, 5, 180),
+      end: () => (operator.cutOff = "nothing"),
     };
   },
 
@@ -78,6 +90,15 @@ const faults: Readonly<Record<string, Fault>> = {
       what: `the API server ${what} (${share * 100} %)`,
       lastsMs: seconds(random, 5, 120),
       end: () => (weather.requestFaults = { share: 0, kinds }),
+    };
+  },
+
+  lateWrites(_, { weather }, random) {
+    weather.writeDelayMs = seconds(random, 2, 40);
+    return {
+      what: `writes arrive at the API server up to ${Math.round(weather.writeDelayMs / 1000)} s late, also those that were aborted`,
+      lastsMs: seconds(random, 10, 180),
+      end: () => (weather.writeDelayMs = 0),
     };
   },
 
@@ -108,12 +129,12 @@ const faults: Readonly<Record<string, Fault>> = {
     return { what: "the API server is down", lastsMs: seconds(random, 2, 90), end: () => (cluster.isDown = false) };
   },
 
-  restore(world, { cluster, replicas }, random) {
+  restore(world, place, random) {
     const { time, invariants } = world;
+    const { cluster, replicas } = place;
     const ageMs = seconds(random, 20, 120);
     if (time.elapsed - ageMs < 1000) return undefined;
     const snapshotAt = time.now - ageMs;
-    invariants.excuses.add("restored");
     world.mayCorrectLate = true;
     const breakConnections = (): void => replicas.forEach((operator) => operator?.breakConnections());
     cluster.isDown = true;
@@ -123,16 +144,16 @@ const faults: Readonly<Record<string, Fault>> = {
       lastsMs: seconds(random, 3, 30),
       end: () => {
         cluster.storage.restore(snapshotAt);
+        invariants.restored(place);
         breakConnections();
         cluster.isDown = false;
       },
     };
   },
 
-  evictedPod(world, { cluster }, random) {
+  evictedPod(_, { cluster }, random) {
     const runtime = cluster.runtimes[random.below(cluster.runtimes.length)];
     if (!runtime) return undefined;
-    world.invariants.excuses.add("podLost");
     const isForced = random.next() < 0.3;
     if (isForced) cluster.forceDelete(runtime);
     else cluster.evict(runtime);
@@ -146,23 +167,31 @@ const faults: Readonly<Record<string, Fault>> = {
     return { what: `the container of pod ${runtime.name} is killed` };
   },
 
-  lostNode(world, { cluster }, random) {
-    world.invariants.excuses.add("podLost");
+  lostNode(_, { cluster }, random) {
     cluster.loseNode();
     return { what: "the node loses its network", lastsMs: seconds(random, 20, 900), end: () => cluster.returnNode() };
   },
 
-  restartedNode(world, { cluster }) {
+  restartedNode(_, { cluster }) {
     const lost = cluster.restartNode();
-    if (lost.length > 0) world.invariants.excuses.add("podLost");
     const losses = lost.length > 0 ? `; the files of runs ${lost.join(", ")} are lost` : "";
     return { what: `the node restarts, and its pods get other addresses${losses}` };
   },
 
-  poweredOffNode(world, { cluster }) {
-    world.invariants.excuses.add("podLost");
+  poweredOffNode(_, { cluster }) {
     cluster.powerCycleNode();
     return { what: "the node loses its power, and all its pods" };
+  },
+
+  nodeClockStep(world, { cluster }, random) {
+    const ms = Math.round((random.next() - 0.5) * 2 * 600_000);
+    cluster.stepNodeClock(ms);
+    if (ms > 0) world.mayCorrectLate = true;
+    return {
+      what: `the clock of the node is set by ${Math.round(ms / 1000)} s`,
+      lastsMs: seconds(random, 30, 900),
+      end: () => cluster.stepNodeClock(-ms),
+    };
   },
 
   fullDisk(_, { cluster }, random) {

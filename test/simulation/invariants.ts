@@ -36,6 +36,8 @@ interface ProcessedRequest {
   readonly reply: ApiReply;
   /** The replica. */
   readonly sender: string;
+  /** It was on its way for long. Its sender may have led when it sent it, so only preconditions protect from it. */
+  readonly isLate?: boolean;
 }
 
 /** What replicas write that do not lead: their Lease, the CA, and reviews, which store nothing. */
@@ -45,9 +47,11 @@ const leases = servedKind(builtin.leases);
 const workspaces = servedKind(workspaceKind);
 const updates = servedKind(updateKind);
 
-interface Start {
-  readonly where: string;
-  readonly digest: string | undefined;
+/** The last change of a stack. */
+interface Deployment {
+  readonly content: string | undefined;
+  readonly request: string | undefined;
+  readonly runId: string;
 }
 
 /** Far more than the operator ever needs, and far less than a loop without a pause makes. */
@@ -56,8 +60,8 @@ const maxRequestsPerMinute = 2000;
 export class Invariants {
   readonly violations: string[] = [];
   readonly #world: Observed;
-  /** The starts of each run, by its ID. */
-  readonly #starts = new Map<string, Start>();
+  /** Where each run started, by its ID. */
+  readonly #starts = new Map<string, string>();
   /** The plans that users have approved. */
   readonly #approved = new Set<string>();
   /** The run that applied each plan. */
@@ -65,23 +69,24 @@ export class Invariants {
   /** Objects of others that have names which the operator needs, by UID. */
   readonly #foreign = new Map<string, string>();
   /** The last change of each stack, by workspace. */
-  readonly #deployed = new Map<
-    string,
-    { readonly content: string | undefined; readonly request: string | undefined }
-  >();
+  readonly #deployed = new Map<string, Deployment>();
   /** What users requested each Update with: a generation of a Stack, and a reconciliation request. By UID, which is that of the run. */
   readonly #requested = new Map<string, string>();
   readonly #requests = new Map<number, number>();
-  /** The Pulumi stacks whose Stack was deleted with destroyOnFinalize, and does not exist again. */
-  readonly #destroyed = new Set<string>();
+  /** Runs that were lost with their pod or its files: nobody can read their result. By ID. */
+  readonly #lost = new Set<string>();
+  /** The runs whose Updates have succeeded, so that nothing needs to be repeated. By ID. */
+  readonly #recorded = new Set<string>();
+  /** Where etcd was restored. What operators did after the snapshot is known to nobody there. */
+  readonly #restored = new Set<Place>();
+  /** The Pulumi stacks whose Stack was deleted with destroyOnFinalize, and does not exist again; and where it was deleted. */
+  readonly #destroyed = new Map<string, Place>();
   requestCount = 0;
   /** Writes of operators, except Leases and Events. */
   writeCount = 0;
   lastWrite = "";
   /** The replica. */
   lastWriter = "";
-  /** Some findings are no violations after certain faults. */
-  readonly excuses = new Set<"restored" | "podLost">();
   readonly secrets: { readonly password: string; readonly output: string };
   /** The texts that reveal a secret. */
   readonly #revealing: readonly string[];
@@ -103,11 +108,31 @@ export class Invariants {
   }
 
   protect(object: Stored): void {
-    this.#foreign.set(object.metadata.uid ?? "", JSON.stringify(object));
+    this.#foreign.set(object.metadata.uid ?? "", ownedText(object));
   }
 
   unprotect(uid: string): void {
     this.#foreign.delete(uid);
+  }
+
+  /** They end with their pod, or with the files in it. */
+  runsLost(runIds: Iterable<string>): void {
+    for (const runId of runIds) this.#lost.add(runId);
+  }
+
+  /** Runs whose Updates are unfinished again, or do not exist, are lost, too: the cluster does not know that they ran. */
+  restored(place: Place): void {
+    this.#restored.add(place);
+    const known = new Set(
+      place.cluster.storage.list(updates).flatMap((update) => (hasSucceeded(update) ? update.metadata.uid : [])),
+    );
+    const forgotten = [...this.#starts].filter(([runId, where]) => isIn(place, where) && !known.has(runId));
+    for (const [runId] of forgotten) this.#recorded.delete(runId);
+    this.runsLost(forgotten.map(([runId]) => runId));
+  }
+
+  get wasRestored(): boolean {
+    return this.#restored.size > 0;
   }
 
   /** A process of the CLI starts. */
@@ -115,17 +140,17 @@ export class Invariants {
     const { runId, operation } = request;
     this.#world.tell(`${where}: ${operation.kind} of ${stack} starts (run ${runId}): ${content.slice(0, 8)}`);
     const known = this.#starts.get(runId);
-    if (known && !this.excuses.has("restored")) {
-      this.violate(`run ${runId} (${operation.kind} of ${stack}) started twice: ${known.where}, then ${where}`);
+    if (known !== undefined && !this.#restored.has(place)) {
+      this.violate(`run ${runId} (${operation.kind} of ${stack}) started twice: ${known}, then ${where}`);
     }
     const digest = "applyPlan" in operation ? operation.applyPlan?.digest : undefined;
-    this.#starts.set(runId, { where, digest });
+    this.#starts.set(runId, where);
     this.#checkFollowed(place, runId);
     const isPreview = operation.kind === "preview" || ("previewOnly" in operation && operation.previewOnly);
     if (isPreview || operation.kind === "refresh") return;
     const owner = this.#world.stacks(place).find(({ spec }) => spec?.stack === stack);
-    if (operation.kind === "destroy") this.#checkDestroy(stack, owner);
-    if (isApproved(stack)) this.#checkApproval(stack, runId, digest);
+    if (operation.kind === "destroy" && !this.#restored.has(place)) this.#checkDestroy(stack, owner);
+    if (isApproved(stack)) this.#checkApproval(place, { stack, runId, digest });
   }
 
   /** The state of a stack changes. */
@@ -134,35 +159,37 @@ export class Invariants {
     const key = `${where} ${stack}`;
     const last = this.#deployed.get(key);
     const request = this.#requested.get(runId);
-    this.#deployed.set(key, { content, request });
+    this.#deployed.set(key, { content, request, runId });
     if (!last || last.content !== content || last.request !== request) return;
-    if (this.excuses.has("restored") || this.excuses.has("podLost")) return;
+    if (this.#lost.has(last.runId) && !this.#recorded.has(last.runId)) return;
     this.violate(`${operation} of ${stack} in ${where} ran twice for the same content`);
   }
 
   /** Nobody reads the result of a run whose Update has ended, and nobody cancels it. */
-  #checkFollowed({ cluster }: Place, runId: string): void {
-    if (this.excuses.has("restored")) return;
-    const update = cluster.storage.list(updates).find(({ metadata }) => metadata.uid === runId);
+  #checkFollowed(place: Place, runId: string): void {
+    if (this.#restored.has(place)) return;
+    const update = place.cluster.storage.list(updates).find(({ metadata }) => metadata.uid === runId);
     if (!update) this.violate(`run ${runId} starts, although its Update does not exist`);
     else if (isComplete(update as unknown as Update))
       this.violate(`run ${runId} starts, although its Update ${update.metadata.name} has ended`);
   }
 
   #checkDestroy(stack: string, owner: Stack | undefined): void {
-    if (this.excuses.has("restored")) return;
     const isWanted = owner?.metadata.deletionTimestamp !== undefined && owner.spec?.destroyOnFinalize === true;
     if (!isWanted) this.violate(`${stack} is destroyed, although nobody requested it`);
   }
 
-  #checkApproval(stack: string, runId: string, digest: string | undefined): void {
+  #checkApproval(
+    place: Place,
+    { stack, runId, digest }: { readonly stack: string; readonly runId: string; readonly digest: string | undefined },
+  ): void {
     if (digest === undefined || !this.#approved.has(digest)) {
       this.violate(`run ${runId} changes ${stack} without an approval`);
       return;
     }
     const other = this.#applied.get(digest) ?? runId;
     this.#applied.set(digest, runId);
-    if (other !== runId && !this.excuses.has("restored")) {
+    if (other !== runId && !this.#restored.has(place)) {
       this.violate(`runs ${other} and ${runId} apply the same plan of ${stack}`);
     }
   }
@@ -170,11 +197,16 @@ export class Invariants {
   onChange(place: Place, { kind, before, after, last }: Change): void {
     const object = after ?? last;
     if (object && kind.kind !== "Secret") this.onText(`${kind.kind} ${object.metadata.name}`, textOf(object));
-    const foreign = before && this.#foreign.get(before.metadata.uid ?? "");
-    if (foreign !== undefined && before)
-      this.violate(`${kind.kind} ${before.metadata.name} of another owner was ${after ? "changed" : "deleted"}`);
+    if (before) this.#checkForeign(before, after);
     if (kind.kind === "Stack" && !after && before) this.#stackDeleted(place, before as unknown as Stack);
     if (!before && after) this.#created(place, after);
+    if (after && kind === updates && hasSucceeded(after)) this.#recorded.add(after.metadata.uid ?? "");
+  }
+
+  #checkForeign({ kind, metadata }: Stored, after: Stored | undefined): void {
+    const wanted = this.#foreign.get(metadata.uid ?? "");
+    if (wanted === undefined || (after && wanted === ownedText(after))) return;
+    this.violate(`${kind} ${metadata.name} of another owner was ${after ? "changed" : "deleted"}`);
   }
 
   #created({ cluster }: Place, object: Stored): void {
@@ -189,14 +221,14 @@ export class Invariants {
     const { stack: name, destroyOnFinalize = false } = stack.spec ?? { stack: "" };
     const { content } = this.#world.backend.state(name);
     this.#world.tell(`${place.cluster.name}: Stack ${stack.metadata.name} is gone`);
-    if (destroyOnFinalize) this.#destroyed.add(name);
-    if (destroyOnFinalize && content !== undefined && !this.excuses.has("restored")) {
+    if (destroyOnFinalize) this.#destroyed.set(name, place);
+    if (destroyOnFinalize && content !== undefined && !this.#restored.has(place)) {
       this.violate(`Stack ${stack.metadata.name} was deleted before ${name} was destroyed`);
     }
   }
 
   /** A server has processed a request of an operator. */
-  onRequest({ cluster }: Place, { request, reply, sender }: ProcessedRequest): void {
+  onRequest(place: Place, { request, reply, sender, isLate = false }: ProcessedRequest): void {
     const { method, path } = request;
     this.requestCount++;
     const minute = Math.floor(this.#world.time.elapsed / 60_000);
@@ -207,7 +239,7 @@ export class Invariants {
     if (isEvent(request)) this.onText("an Event", request.body ?? "");
     const isRead = method === "GET" || path.includes("dryRun=All") || unfenced.test(path);
     if (isRead) return;
-    this.#checkLeader(cluster, sender, `${method} ${path}`);
+    if (!isLate) this.#checkLeader(place, sender, `${method} ${path}`);
     if (reply.status >= 300) return;
     this.writeCount++;
     this.lastWrite = `${method} ${path}`;
@@ -215,11 +247,11 @@ export class Invariants {
   }
 
   /** Also for a request that is rejected, because the next one may not be. */
-  #checkLeader(cluster: Place["cluster"], sender: string, write: string): void {
-    const lease = cluster.storage.find({ kind: leases, namespace: operatorNamespace, name: leaseName });
+  #checkLeader(place: Place, sender: string, write: string): void {
+    const lease = place.cluster.storage.find({ kind: leases, namespace: operatorNamespace, name: leaseName });
     const { holderIdentity = "" } = (lease?.["spec"] as { holderIdentity?: string } | undefined) ?? {};
     const isLeader = holderIdentity === "" || holderIdentity.startsWith(`${sender}_`);
-    if (!isLeader && !this.excuses.has("restored")) {
+    if (!isLeader && !this.#restored.has(place)) {
       this.violate(`${sender} writes although ${holderIdentity.split("_")[0]} leads: ${write}`);
     }
   }
@@ -254,9 +286,10 @@ export class Invariants {
 
   /** Resources that a run has left, although they were to be destroyed with their Stack. */
   abandoned(): string[] {
-    if (this.excuses.has("restored")) return [];
-    const left = [...this.#destroyed].filter((stack) => this.#world.backend.state(stack).content !== undefined);
-    return left.map((stack) => `${stack} is deployed, and its Stack does not exist`);
+    const left = [...this.#destroyed].filter(
+      ([stack, place]) => !this.#restored.has(place) && this.#world.backend.state(stack).content !== undefined,
+    );
+    return left.map(([stack]) => `${stack} is deployed, and its Stack does not exist`);
   }
 
   /** What is left of Stacks that no longer exist. */
@@ -294,6 +327,23 @@ function requestOf({ metadata }: Stored): string {
     readonly reconcileRequest?: string;
   };
   return JSON.stringify([metadata.ownerReferences?.[0]?.uid, generation, reconcileRequest]);
+}
+
+/** A run that ended in another way may have changed the stack nevertheless. */
+const hasSucceeded = (update: Stored): boolean => {
+  const { conditions = [] } = (update as unknown as Update).status ?? {};
+  const holds = (type: string, status: string): boolean =>
+    conditions.some((each) => each.type === type && each.status === status);
+  return holds("Complete", "True") && holds("Failed", "False");
+};
+
+const isIn = ({ cluster }: Place, where: string): boolean => where.startsWith(`${cluster.name} `);
+
+/** What belongs to the owner of an object: not its status, and not the finalizers of a Workspace, which any Workspace gets. */
+function ownedText(object: Stored): string {
+  const { status: _, metadata, ...rest } = object;
+  const { resourceVersion: __, generation: ___, managedFields: ____, finalizers, ...kept } = metadata;
+  return JSON.stringify([rest, kept, object.kind === workspaceKind.kind ? [] : finalizers]);
 }
 
 /** Such a Pulumi stack needs an approval for each change. */

@@ -29,11 +29,15 @@ export interface OperatorProcessOptions {
   readonly watchLagMs: () => number;
   readonly losesAgentResponse: () => boolean;
   readonly agentDelayMs: () => number;
-  readonly onRequest: (request: ApiRequest, reply: ApiReply) => void;
+  readonly writeDelayMs: () => number;
+  readonly onRequest: (request: ApiRequest, reply: ApiReply, delayMs: number) => void;
   readonly onLog: (line: string) => void;
   /** The process has ended by itself, with its reason. */
   readonly onExit: (reason: string) => void;
 }
+
+/** What a process cannot reach. */
+export type CutOff = "nothing" | "the API server" | "everything";
 
 export const operatorNamespace = "pulumi-kubernetes-operator";
 
@@ -42,7 +46,7 @@ export class OperatorProcess {
   readonly process: VirtualProcess;
   readonly #options: OperatorProcessOptions;
   readonly #connection: ApiConnection;
-  #isPartitioned = false;
+  #cutOff: CutOff = "nothing";
   #alarmAt = Infinity;
   #cancelAlarm = (): void => undefined;
 
@@ -59,10 +63,11 @@ export class OperatorProcess {
       user: "operator",
       random: options.random,
       isDown: () => cluster.isDown,
-      isPartitioned: () => this.#isPartitioned,
+      isPartitioned: () => this.#cutOff !== "nothing",
       faultOf: options.faultOf,
       losesEvent: options.losesEvent,
       watchLagMs: options.watchLagMs,
+      writeDelayMs: options.writeDelayMs,
       onProcessed: options.onRequest,
     });
     void this.#run();
@@ -83,8 +88,8 @@ export class OperatorProcess {
     this.process.resume();
   }
 
-  set isPartitioned(value: boolean) {
-    this.#isPartitioned = value;
+  set cutOff(value: CutOff) {
+    this.#cutOff = value;
   }
 
   breakConnections(): void {
@@ -126,7 +131,7 @@ export class OperatorProcess {
             process: this.process,
             wire: cluster.server,
             random: seededRandom(random.below(2 ** 31)),
-            agentAt: (ip) => (this.#isPartitioned ? "silent" : cluster.agentAt(ip)),
+            agentAt: (ip) => (this.#cutOff === "everything" ? "silent" : cluster.agentAt(ip)),
             losesResponse: losesAgentResponse,
             delayMs: agentDelayMs,
           }),

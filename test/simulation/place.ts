@@ -15,6 +15,8 @@ export interface Weather {
   requestFaults: { readonly share: number; readonly kinds: readonly [RequestFault, ...RequestFault[]] };
   watchLagMs: number;
   lostEventShare: number;
+  /** How late a write may arrive at the API server. */
+  writeDelayMs: number;
   lostAgentResponseShare: number;
   /** How late a request to an agent may arrive. */
   agentDelayMs: number;

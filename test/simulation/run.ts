@@ -34,11 +34,42 @@ const maxWaitMs = 10_000;
 export async function runSeed(seed: number): Promise<SeedReport> {
   forbidRealTime();
   const world = new World(seed);
+  const faults = new Faults(world);
+  const onError = (error: unknown): void => world.invariants.violate(`an error that nothing handles: ${textOf(error)}`);
+  for (const event of unhandled) process.on(event, onError);
+  const convergedMs = (await reportingErrors(world, () => play(world, faults))) ?? 0;
+  await reportingErrors(world, () => world.end());
+  for (const event of unhandled) process.off(event, onError);
+  return reportOf(world, { faults: faults.count, convergedMs });
+}
+
+/** Without this, the number of the seed and its story would be lost. */
+async function reportingErrors<T>(world: World, work: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await play(world);
-  } finally {
-    await world.end();
+    return await work();
+  } catch (error) {
+    world.invariants.violate(`the seed threw: ${textOf(error)}`);
+    return undefined;
   }
+}
+
+const unhandled = ["uncaughtException", "unhandledRejection"] as const;
+
+const textOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));
+
+function reportOf(world: World, counts: Pick<SeedReport, "faults" | "convergedMs">): SeedReport {
+  const { seed, invariants, backend, time, story, log } = world;
+  return {
+    ...counts,
+    seed,
+    violations: invariants.violations,
+    requests: invariants.requestCount,
+    writes: backend.writes.length,
+    virtualMs: time.elapsed,
+    story,
+    digest: new Bun.CryptoHasher("sha256").update(story.join("\n")).digest("hex"),
+    log,
+  };
 }
 
 /** Code that does not use the clock of its process would make a seed depend on the machine. */
@@ -54,10 +85,10 @@ function forbidRealTime(): void {
   Object.assign(AbortSignal, { timeout: forbidden("AbortSignal.timeout") });
 }
 
-async function play(world: World): Promise<SeedReport> {
+/** Returns how long it took to converge. */
+async function play(world: World, faults: Faults): Promise<number> {
   const { time, invariants, faults: random, users: userRandom } = world;
   const users = new Users(world);
-  const faults = new Faults(world);
   const chaosMs = 60_000 + random.next() * (longestFaultsMs - 60_000);
   const plan = [
     ...Array.from({ length: 3 + random.below(8) }, () => momentFor(random, chaosMs, () => faults.inject())),
@@ -73,18 +104,7 @@ async function play(world: World): Promise<SeedReport> {
   heal(world, users, faults);
   const convergedMs = await converge(world);
   if (invariants.violations.length === 0) await stayIdle(world);
-  return {
-    seed: world.seed,
-    violations: invariants.violations,
-    faults: faults.count,
-    requests: invariants.requestCount,
-    writes: world.backend.writes.length,
-    virtualMs: time.elapsed,
-    convergedMs,
-    story: world.story,
-    digest: new Bun.CryptoHasher("sha256").update(world.story.join("\n")).digest("hex"),
-    log: world.log,
-  };
+  return convergedMs;
 }
 
 /**
@@ -117,8 +137,10 @@ async function converge(world: World): Promise<number> {
   while (hasProblem() && invariants.violations.length === 0 && time.elapsed - started < convergenceMs) {
     await time.run(1000);
   }
+  // After another violation, it was not given the time to converge.
+  if (invariants.violations.length > 0) return time.elapsed - started;
   for (const problem of problems()) invariants.violate(`not converged: ${problem}`);
-  world.tell("converged");
+  if (invariants.violations.length === 0) world.tell("converged");
   return time.elapsed - started;
 }
 

@@ -19,6 +19,23 @@ test("faults violate no invariant, and a seed has the same story every time", as
   expect((await reports(3, 3))[0]?.digest).toBe(all[2]?.digest ?? "");
 });
 
+test("a seed that throws is a violation, with its story so far", async () => {
+  const script = `
+    import { Faults } from "./test/simulation/faults.ts";
+    import { runSeed } from "./test/simulation/run.ts";
+    Faults.prototype.inject = () => { throw new Error("a mistake"); };
+    const { seed, violations, story } = await runSeed(2);
+    console.log(JSON.stringify({ seed, violations, hasStory: story.length > 1 }));
+    process.exit(0);`;
+  const child = Bun.spawn([process.execPath, "-e", script], { cwd: repositoryRoot, stdout: "pipe", stderr: "inherit" });
+  const report: unknown = JSON.parse(await new Response(child.stdout).text());
+  expect(report).toEqual({
+    seed: 2,
+    violations: [expect.stringContaining("the seed threw: Error: a mistake")],
+    hasStory: true,
+  });
+});
+
 test("a seed needs no memory after its end", async () => {
   const script = `
     import { heapStats } from "bun:jsc";

@@ -1,22 +1,54 @@
 /** What people do: create, change and delete Stacks, push commits, and decide about plans. */
-import { approvalKind, reconcileRequestAnnotation, type Approval, type ApprovalRequest, type Stack } from "@pko/api";
+import {
+  approvalKind,
+  reconcileRequestAnnotation,
+  stackOutputsSecretOf,
+  statefulSetNameOf,
+  workspaceKind,
+  workspaceNameOf,
+  type Approval,
+  type ApprovalRequest,
+  type Stack,
+} from "@pko/api";
 import { builtin } from "@pko/kube";
 
 import { servedKind } from "./api/kinds.ts";
-import { StatusError, type Stored } from "./api/storage.ts";
+import { StatusError, type ServedKind, type Stored } from "./api/storage.ts";
 import { namespace, stacks, type Place } from "./place.ts";
 import type { World } from "./world.ts";
 
 const approvals = servedKind(approvalKind);
 const secrets = servedKind(builtin.secrets);
 const services = servedKind(builtin.services);
-const configMaps = servedKind(builtin.configMaps);
+const statefulSets = servedKind(builtin.statefulSets);
+const workspaces = servedKind(workspaceKind);
 
 const names = ["web", "api", "vault"] as const;
 type Name = (typeof names)[number];
 
 /** Of the Pulumi stack. */
 const stackNameOf = (name: Name): string => (name === "vault" ? `approved-${name}` : name);
+
+interface ForeignObject {
+  readonly kind: ServedKind;
+  readonly metadata: { readonly name: string };
+  readonly [field: string]: unknown;
+}
+
+/** With the names of all objects that the operator creates for a Stack and its Workspace. */
+function foreignObjects(name: Name): ForeignObject[] {
+  const stringData = { text: "mine" };
+  const common = { name: statefulSetNameOf(workspaceNameOf(name)) };
+  const labels = { app: "mine" };
+  const template = { metadata: { labels }, spec: { containers: [{ name: "app", image: "app:1" }] } };
+  return [
+    { kind: secrets, metadata: { name: stackOutputsSecretOf(name) }, stringData },
+    { kind: secrets, metadata: { name: `${common.name}-tls` }, stringData },
+    { kind: services, metadata: common, spec: { clusterIP: "None", selector: labels } },
+    { kind: statefulSets, metadata: common, spec: { replicas: 0, selector: { matchLabels: labels }, template } },
+    { kind: workspaces, metadata: { name: workspaceNameOf(name) }, spec: {} },
+  ];
+}
 
 export class Users {
   readonly #world: World;
@@ -37,7 +69,8 @@ export class Users {
     // Two clusters that share a bucket have the same Stacks.
     const used = names.toSorted(() => users.next() - 0.5).slice(0, count);
     for (const name of used) for (const place of places) this.#create(place, name);
-    if (users.next() < 0.3) this.#occupy(users.pick(places as [Place, ...Place[]]));
+    if (users.next() < 0.3)
+      this.#occupy(users.pick(places as [Place, ...Place[]]), users.pick(used as [Name, ...Name[]]));
     this.#decideSoon();
   }
 
@@ -63,7 +96,7 @@ export class Users {
     this.#vacate();
     for (const place of this.#world.places) {
       for (const stack of this.#world.stacks(place)) if (stack.spec?.suspend) this.#suspend(place, stack);
-      if (this.#world.invariants.excuses.has("restored")) this.#recoverFromRestore(place);
+      if (this.#world.invariants.wasRestored) this.#recoverFromRestore(place);
     }
   }
 
@@ -136,31 +169,15 @@ export class Users {
     );
   }
 
-  /** Others use a name that the operator needs. */
-  #occupy(place: Place): void {
-    const { storage } = place.cluster;
-    this.#tell(place, "creates objects with names that the operator needs");
-    const taken = { metadata: { name: "other-workspace-tls" }, stringData: { text: "mine" } };
-    const objects: Stored[] = [storage.create({ kind: secrets, namespace }, taken, { manager: "user" })];
-    const name = this.#world.users.pick(["web-outputs", "api-outputs"]);
-    if (!storage.find({ kind: secrets, namespace, name })) {
-      objects.push(
-        storage.create(
-          { kind: secrets, namespace },
-          { metadata: { name }, stringData: { text: "mine" } },
-          { manager: "user" },
-        ),
-      );
-    }
-    objects.push(
-      storage.create(
-        { kind: configMaps, namespace },
-        { metadata: { name: "web" }, data: { text: "mine" } },
-        { manager: "user" },
-      ),
-    );
-    objects.push(
-      storage.create({ kind: services, namespace }, { metadata: { name: "web" }, spec: {} }, { manager: "user" }),
+  /** Others use names that the operator needs. */
+  #occupy(place: Place, name: Name): void {
+    const { users } = this.#world;
+    this.#tell(place, `creates objects with names that the operator needs for Stack ${name}`);
+    const all = foreignObjects(name);
+    const one = users.below(all.length);
+    const wanted = all.filter((_, index) => index === one || users.next() < 0.2);
+    const objects = wanted.map(({ kind, ...object }) =>
+      place.cluster.storage.create({ kind, namespace }, object, { manager: "user" }),
     );
     for (const object of objects) this.#world.invariants.protect(object);
     this.#occupied = { place, objects };

@@ -13,10 +13,14 @@ import { OperatorProcess, operatorNamespace } from "./operator-process.ts";
 import { settle, VirtualTime, type VirtualProcess } from "./virtual-time.ts";
 import { admission } from "./admission.ts";
 
+/** A write that takes longer may arrive after another replica has become the leader. */
+const lateMs = 1000;
+
 const fineWeather = (): Weather => ({
   requestFaults: { share: 0, kinds: ["serverError"] },
   watchLagMs: 0,
   lostEventShare: 0,
+  writeDelayMs: 0,
   lostAgentResponseShare: 0,
   agentDelayMs: 0,
 });
@@ -121,7 +125,9 @@ export class World {
       watchLagMs: () => weather.watchLagMs * random.next(),
       losesAgentResponse: () => happens(weather.lostAgentResponseShare),
       agentDelayMs: () => weather.agentDelayMs * random.next() ** 2,
-      onRequest: (request, reply) => this.invariants.onRequest(place, { request, reply, sender: name }),
+      writeDelayMs: () => weather.writeDelayMs * random.next() ** 2,
+      onRequest: (request, reply, delayMs) =>
+        this.invariants.onRequest(place, { request, reply, sender: name, isLate: delayMs > lateMs }),
       onLog: (line) => this.#onLog(line),
       onExit: (reason) => this.#onExit(place, replica, `${name} ${reason}`),
     });
@@ -177,6 +183,7 @@ export class World {
       sourceProblem: () => (this.isGitDown ? "the Git server does not respond" : undefined),
       secretOutput: this.invariants.secrets.output,
       onStart: (started) => this.invariants.onStart(place, started),
+      onLost: (runIds) => this.invariants.runsLost(runIds),
     });
     const place: Place = { cluster, weather: fineWeather(), replicas: [] };
     for (const each of [namespace, operatorNamespace]) {

@@ -43,8 +43,10 @@ export interface NetworkOptions {
   readonly losesEvent?: (change: Change) => boolean;
   /** How much later than usual the events of watches arrive. */
   readonly watchLagMs?: () => number;
+  /** How much later than usual a request that writes arrives, also one that was aborted meanwhile. */
+  readonly writeDelayMs?: () => number;
   /** Called when the server has processed a request. */
-  readonly onProcessed?: (request: ApiRequest, reply: ApiReply) => void;
+  readonly onProcessed?: (request: ApiRequest, reply: ApiReply, delayMs: number) => void;
 }
 
 const bookmarkMs = 60_000;
@@ -98,23 +100,25 @@ export class ApiConnection {
     if (this.#options.isDown?.()) return this.#later(() => caller.fail("ECONNREFUSED"));
     // A packet that gets lost is noticed by a time limit of the client only.
     if (isPartitioned() || fault === "lostRequest") return;
-    server.after(latencyMs(random), () => {
+    const delayMs = method === "GET" ? 0 : (this.#options.writeDelayMs?.() ?? 0);
+    server.after(latencyMs(random) + delayMs, () => {
+      if (this.#options.isDown?.()) return this.#later(() => caller.fail("ECONNRESET"));
       if (fault === "lostResponse" || isPartitioned()) {
-        this.#process(api);
+        this.#process(api, delayMs);
         if (random.next() < 0.5) this.#later(() => caller.fail("ECONNRESET"));
         return;
       }
       const refused = fault && refusals[fault];
       const watch = refused ? undefined : this.#options.frontend.watchOf(api);
       if (watch) return this.#openWatch(watch, request.signal, caller);
-      const reply = refused ?? this.#process(api);
+      const reply = refused ?? this.#process(api, delayMs);
       this.#later(() => caller.answer(responseOf(reply, server.clock.now())));
     });
   }
 
-  #process(request: ApiRequest): ApiReply {
+  #process(request: ApiRequest, delayMs: number): ApiReply {
     const reply = this.#options.frontend.handle(request);
-    this.#options.onProcessed?.(request, reply);
+    this.#options.onProcessed?.(request, reply, delayMs);
     return reply;
   }
 
@@ -125,19 +129,21 @@ export class ApiConnection {
   }
 
   #openWatch(watch: WatchRequest, signal: AbortSignal, caller: Caller): void {
-    const { storage, server } = this.#options;
+    const { storage } = this.#options;
     if (watch.revision < storage.compacted) {
       const expired = new StatusError(
         410,
         "Expired",
         `too old resource version: ${watch.revision} (${storage.compacted})`,
       );
-      return this.#later(() => caller.answer(responseOf(statusReply(expired), server.clock.now())));
+      // A watch has begun when the API server notices it, so the response is an event.
+      const event = { type: "ERROR", object: statusReply(expired).body };
+      return this.#later(() => caller.answer(streamed(`${JSON.stringify(event)}\n`)));
     }
     const open = new OpenWatch(watch, { ...this.#options, onEnd: () => this.#watches.delete(open) });
     this.#watches.add(open);
     signal.addEventListener("abort", () => open.abort(asError(signal.reason)), { once: true });
-    this.#later(() => caller.answer(new Response(open.body, { headers: { "content-type": "application/json" } })));
+    this.#later(() => caller.answer(streamed(open.body)));
   }
 }
 
@@ -260,9 +266,15 @@ const refusals: Readonly<Partial<Record<RequestFault, ApiReply>>> = {
   serverError: statusReply(new StatusError(500, "InternalError", "etcdserver: leader changed")),
 };
 
+const streamed = (body: string | ReadableStream<Uint8Array>): Response =>
+  new Response(body, { headers: { "content-type": "application/json" } });
+
 function responseOf({ status, body, headers = {} }: ApiReply, nowMs: number): Response {
   const date = new Date(nowMs).toUTCString();
-  return new Response(bodyText(body), { status, headers: { "content-type": "application/json", ...headers, date } });
+  return new Response(bodyText(body), {
+    status,
+    headers: { "content-type": "application/json", ...headers, date },
+  });
 }
 
 /** A list is joined from the texts of its objects. */
