@@ -185,6 +185,12 @@ describe("an operator with watchNamespaces cannot", () => {
     expect(await notDenied(operator, rights, other)).toEqual([]);
   });
 
+  test("list or watch the Secrets of a namespace that it serves", async () => {
+    const secrets = at(team, `GET ${core}/secrets`);
+    for (const call of [secrets, `${secrets}?watch=1`])
+      expect(await callStatus({ credentials: operator }, call)).toBe(403);
+  });
+
   test("list the Stacks of all namespaces", async () => {
     expect(await callStatus({ credentials: operator }, "GET /apis/pulumi.com/v1/stacks")).toBe(403);
   });
