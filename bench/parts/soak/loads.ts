@@ -1,5 +1,5 @@
 /** What happens during the soak test, again and again until it ends. */
-import { reconcileRequestAnnotation, type StackSpec } from "@pko/api";
+import { isComplete, reconcileRequestAnnotation, type StackSpec, type Update } from "@pko/api";
 import { builtin, isNotFound } from "@pko/kube";
 import { stacks } from "@pko/operator";
 import { waitFor } from "@pko/testkit";
@@ -121,12 +121,23 @@ export class Loads {
   async #restartAgent(): Promise<void> {
     if (this.#isRecovering) return;
     this.#isRecovering = true;
+    // A run that dies between acquiring the lock and the record of its process leaves a lock that a person has to remove (ADR 15).
+    await this.#until("the process of the run to be recorded", () => !this.#hasUnrecordedRun());
     const { shop } = this.#scene;
     const pod = shop.ref(`${restartedStack}-workspace-0`);
     await shop.client.delete(builtin.pods, pod).catch((error: unknown) => {
       if (!isNotFound(error)) throw error;
     });
     this.counts.agentRestarts += 1;
+  }
+
+  #hasUnrecordedRun(): boolean {
+    const isUnrecorded = (update: Update): boolean =>
+      update.spec?.workspaceName === restartedStack &&
+      update.status?.podUid !== undefined &&
+      update.status.process === undefined &&
+      !isComplete(update);
+    return this.#scene.shop.update(isUnrecorded) !== undefined;
   }
 
   #cut(): void {
