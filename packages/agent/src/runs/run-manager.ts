@@ -93,7 +93,7 @@ export class RunManager {
   readonly #mutex = new Mutex();
   /** Results that could not be written to disk. They are lost when the agent exits. */
   readonly #unwritten = new Map<RunId, RunResult>();
-  /** Runs that a caller believes never to start. */
+  /** Runs that were reported as unknown: their Updates have ended, so they must not start. */
   readonly #reportedUnknown = new Set<RunId>();
   #stopping = false;
 
